@@ -1,0 +1,35 @@
+/** The compiled chart as an actor's logic: what a registry spawns for each run that is owned. */
+import type { ActorLogic, ActorRef, Snapshot } from 'xstate';
+import type { LeaseContext, LeaseEvent } from './lease.machine.ts';
+import { leaseMachine } from './lease.machine.ts';
+import type { LeaseState } from './lease.table.ts';
+import { rowFor } from './lease.table.ts';
+
+/** The state of a lease actor, in the shape of a machine's snapshot. `rule` is the transition that the last event took. */
+export type LeaseSnapshot = Snapshot<undefined> & {
+  readonly value: LeaseState;
+  readonly context: LeaseContext;
+  readonly rule: string | undefined;
+};
+
+export type LeaseActorRef = ActorRef<LeaseSnapshot, LeaseEvent>;
+
+/** Behaves as `leaseMachine` does, event for event, and shows its chart to the tools that draw. */
+export const leaseLogic: ActorLogic<LeaseSnapshot, LeaseEvent, { runId: string }> = {
+  config: leaseMachine.config,
+  getInitialSnapshot: (_scope, { runId }) => leaseSnapshot('free', { runId, lease: null }),
+  transition: (snapshot, event) => {
+    const row = rowFor(snapshot.value, snapshot.context, event);
+    if (row === undefined) return snapshot.rule === undefined ? snapshot : leaseSnapshot(snapshot.value, snapshot.context);
+    const context = row.update
+      ? { runId: snapshot.context.runId, lease: row.update(snapshot.context, event) }
+      : snapshot.context;
+    return leaseSnapshot(row.target, context, row.rule);
+  },
+  getPersistedSnapshot: (snapshot) => snapshot,
+};
+
+/** A state of the chart as an actor's snapshot. */
+export function leaseSnapshot(value: LeaseState, context: LeaseContext, rule?: string): LeaseSnapshot {
+  return { status: 'active', output: undefined, error: undefined, value, context, rule };
+}

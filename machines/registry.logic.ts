@@ -1,0 +1,93 @@
+/**
+ * The registry: an actor that spawns one lease actor per run that is owned, and owns the token counter.
+ *
+ * It is actor logic of its own and no machine, since a parent machine copies all its children at every spawn. Its
+ * children run the compiled chart and stay real actors: inspectable, subscribable, with the chart as their `config`.
+ */
+import type { ActorLogic, ActorRef, Snapshot } from 'xstate';
+import type { Reacquire } from '../src/lease.ts';
+import type { RegistryAnswer, RegistryEvent, RegistryRecord } from './registry.events.ts';
+import { RegistryRuns } from './registry.runs.ts';
+
+export interface RegistryInput {
+  /** How long a lease lives without a heartbeat, in seconds. */
+  readonly ttlSeconds: number;
+  /** @default 'refuse' */
+  readonly reacquire?: Reacquire | undefined;
+}
+
+export type RegistrySnapshot = Snapshot<undefined> & {
+  readonly context: RegistryContext;
+  /** What the last event was answered. */
+  readonly answer: RegistryAnswer | undefined;
+  /** The live table behind the actor. */
+  readonly runs: RegistryRuns;
+};
+
+export interface RegistryContext {
+  readonly nextToken: number;
+  /** The latest `now` that was seen, or null when none was. */
+  readonly latestNow: number | null;
+  /** So many leases are current. */
+  readonly leases: number;
+}
+
+/** A registry at rest, as `getPersistedSnapshot` gives it: plain JSON. */
+export type PersistedRegistry = Snapshot<undefined> & { readonly record: RegistryRecord };
+
+export type RegistryActorRef = ActorRef<RegistrySnapshot, RegistryEvent>;
+
+/**
+ * The registry as actor logic, to `createActor`, `invoke` or `spawn`. It starts no timer and reads no clock: what a call
+ * needs to know of the time comes with its event.
+ */
+export const registryLogic: ActorLogic<RegistrySnapshot, RegistryEvent, RegistryInput> = {
+  config: { id: 'registry', description: 'Spawns a lease actor for each run that is owned, and owns the token counter.' },
+
+  getInitialSnapshot: (scope, { ttlSeconds, reacquire = 'refuse' }) =>
+    active(new RegistryRuns(scope, { ttlSeconds, reacquire })),
+
+  transition: ({ runs }, event, scope) => {
+    const answer = answerTo(runs, event);
+    const { replyTo } = event;
+    if (replyTo !== undefined && answer !== undefined) scope.defer(() => replyTo.send(answer));
+    return active(runs, answer);
+  },
+
+  getPersistedSnapshot: ({ runs }): PersistedRegistry => ({
+    status: 'active',
+    output: undefined,
+    error: undefined,
+    record: runs.toRecord(),
+  }),
+
+  restoreSnapshot: (snapshot, scope) => active(RegistryRuns.fromRecord(scope, (snapshot as PersistedRegistry).record)),
+};
+
+function answerTo(runs: RegistryRuns, event: RegistryEvent): RegistryAnswer | undefined {
+  switch (event.type) {
+    case 'lease.acquire':
+      return runs.acquire(event);
+    case 'lease.heartbeat':
+      return runs.heartbeat(event);
+    case 'lease.validate':
+      return runs.validate(event);
+    case 'lease.release':
+      return runs.release(event);
+    case 'lease.expire':
+      return runs.expire(event);
+    default:
+      return afterChildError(runs, event);
+  }
+}
+
+/** A lease actor that failed tells its parent. Its run is dropped, and no other one. */
+function afterChildError(runs: RegistryRuns, event: { readonly type: string; readonly actorId?: string }): undefined {
+  if (event.actorId !== undefined && event.type.startsWith('xstate.error.actor.')) runs.forget(event.actorId);
+}
+
+function active(runs: RegistryRuns, answer?: RegistryAnswer): RegistrySnapshot {
+  const { nextToken, latestNow, size } = runs;
+  const context = { nextToken, latestNow: latestNow === Number.NEGATIVE_INFINITY ? null : latestNow, leases: size };
+  return { status: 'active', output: undefined, error: undefined, context, answer, runs };
+}
