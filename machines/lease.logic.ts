@@ -20,7 +20,8 @@ export const leaseLogic: ActorLogic<LeaseSnapshot, LeaseEvent, { runId: string }
   getInitialSnapshot: (_scope, { runId }) => leaseSnapshot('free', { runId, lease: null }),
   transition: (snapshot, event) => {
     const row = rowFor(snapshot.value, snapshot.context, event);
-    if (row === undefined) return snapshot.rule === undefined ? snapshot : leaseSnapshot(snapshot.value, snapshot.context);
+    if (row === undefined)
+      return snapshot.rule === undefined ? snapshot : leaseSnapshot(snapshot.value, snapshot.context);
     const context = row.update
       ? { runId: snapshot.context.runId, lease: row.update(snapshot.context, event) }
       : snapshot.context;

@@ -25,9 +25,12 @@ type EventOf<Type extends LeaseEvent['type']> = Extract<LeaseEvent, { type: Type
 
 /** The guards of the chart by name. A guard asked where no lease is answers no. */
 export const leaseGuards = {
-  isExpired: ({ lease }: LeaseContext, event: LeaseEvent) => lease !== null && isExpired(lease, (event as EventOf<'expire'>).now),
-  isCurrent: ({ lease }: LeaseContext, event: LeaseEvent) => lease !== null && isCurrent(lease, event as EventOf<'release'>),
-  mayExtend: ({ lease }: LeaseContext, event: LeaseEvent) => lease !== null && mayExtend(lease, event as EventOf<'acquire'>),
+  isExpired: ({ lease }: LeaseContext, event: LeaseEvent) =>
+    lease !== null && isExpired(lease, (event as EventOf<'expire'>).now),
+  isCurrent: ({ lease }: LeaseContext, event: LeaseEvent) =>
+    lease !== null && isCurrent(lease, event as EventOf<'release'>),
+  mayExtend: ({ lease }: LeaseContext, event: LeaseEvent) =>
+    lease !== null && mayExtend(lease, event as EventOf<'acquire'>),
 };
 
 /** What the chart does to the lease, by name: the run's next lease from its context and the event. */
@@ -118,7 +121,8 @@ export const leaseMachine = setup({
       },
     },
     expired: {
-      description: 'The ttl has passed and nobody took over: the lease is still current, so only a release is left to it.',
+      description:
+        'The ttl has passed and nobody took over: the lease is still current, so only a release is left to it.',
       on: {
         acquire: {
           target: 'held',

@@ -39,11 +39,16 @@ export function rowFor(state: LeaseState, context: LeaseContext, event: LeaseEve
 
 /** A flat machine as rows. What this does not know (nested states, inline functions) fails here, when the module loads. */
 function compile(
-  states: Record<LeaseState, { readonly on: Partial<Record<EventType, TransitionConfig | readonly TransitionConfig[]>> }>,
+  states: Record<
+    LeaseState,
+    { readonly on: Partial<Record<EventType, TransitionConfig | readonly TransitionConfig[]>> }
+  >,
 ): Table {
   const compileState = (state: LeaseState) => {
     const rowsFor = (type: EventType): readonly Row[] =>
-      [states[state].on[type] ?? []].flat().map((transition) => compileTransition(state, transition as TransitionConfig));
+      [states[state].on[type] ?? []]
+        .flat()
+        .map((transition) => compileTransition(state, transition as TransitionConfig));
     return {
       acquire: rowsFor('acquire'),
       heartbeat: rowsFor('heartbeat'),

@@ -42,7 +42,10 @@ export type RegistryActorRef = ActorRef<RegistrySnapshot, RegistryEvent>;
  * needs to know of the time comes with its event.
  */
 export const registryLogic: ActorLogic<RegistrySnapshot, RegistryEvent, RegistryInput> = {
-  config: { id: 'registry', description: 'Spawns a lease actor for each run that is owned, and owns the token counter.' },
+  config: {
+    id: 'registry',
+    description: 'Spawns a lease actor for each run that is owned, and owns the token counter.',
+  },
 
   getInitialSnapshot: (scope, { ttlSeconds, reacquire = 'refuse' }) =>
     active(new RegistryRuns(scope, { ttlSeconds, reacquire })),

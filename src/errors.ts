@@ -2,12 +2,7 @@ import type { LeaseRef, LostReason } from './lease.ts';
 
 /** What a program decides by. The message is for people. */
 export type LeaseErrorCode =
-  | 'LEASE_LOST'
-  | 'LEASE_NOT_AVAILABLE'
-  | 'CONFLICT'
-  | 'STORE_UNAVAILABLE'
-  | 'OUTCOME_UNKNOWN'
-  | 'STATE_LOST';
+  'LEASE_LOST' | 'LEASE_NOT_AVAILABLE' | 'CONFLICT' | 'STORE_UNAVAILABLE' | 'OUTCOME_UNKNOWN' | 'STATE_LOST';
 
 const BRAND = Symbol.for('lessor.LeaseError');
 

@@ -29,7 +29,8 @@ export function checkNow(argument: string, value: unknown): asserts value is num
 /** A duration in seconds, above 0 and at most `most`. */
 export function checkDuration(argument: string, value: unknown, most = Number.MAX_VALUE): asserts value is number {
   if (typeof value !== 'number') throw typeError(argument, 'a number of seconds', value);
-  if (!(Number.isFinite(value) && value > 0)) throw rangeError(argument, 'to be a finite number of seconds above 0', value);
+  if (!(Number.isFinite(value) && value > 0))
+    throw rangeError(argument, 'to be a finite number of seconds above 0', value);
   if (value > most) throw rangeError(argument, `to be at most ${most} seconds`, value);
 }
 
@@ -65,7 +66,11 @@ export function checkObject(argument: string, value: unknown): asserts value is 
 }
 
 /** One of a few words. */
-export function checkOneOf<const Word extends string>(argument: string, value: unknown, words: readonly Word[]): asserts value is Word {
+export function checkOneOf<const Word extends string>(
+  argument: string,
+  value: unknown,
+  words: readonly Word[],
+): asserts value is Word {
   if (!words.includes(value as Word)) throw typeError(argument, words.map((word) => `'${word}'`).join(' or '), value);
 }
 

@@ -83,8 +83,7 @@ export interface HeldResult {
 }
 
 export type RenewResult =
-  | { readonly status: 'renewed'; readonly expiresAt: number }
-  | { readonly status: 'lost'; readonly reason: LostReason };
+  { readonly status: 'renewed'; readonly expiresAt: number } | { readonly status: 'lost'; readonly reason: LostReason };
 
 export type ReleaseRequest = Omit<LeaseRef, 'fencingToken'> & { readonly fencingToken?: number | undefined };
 
