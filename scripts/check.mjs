@@ -1,0 +1,96 @@
+// `npm test`: everything that must hold, in one command. The quick checks run side by side, then the tests. The first
+// failure fails the whole. Arguments go to vitest: `npm test -- test/registry`.
+//
+// Where LESSOR_RESULTS names a folder, the tests' JSON report and the number of checks are written there (.ci/run adds
+// them up).
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const results = process.env.LESSOR_RESULTS;
+const folder = mkdtempSync(join(tmpdir(), 'lessor-check-'));
+const tarball = join(folder, 'lessor-*.tgz');
+
+const build = { name: 'build', command: 'npm run --silent build' };
+const checks = [
+  { name: 'types', command: 'tsc' },
+  { name: 'lint', command: 'oxlint --deny-warnings' },
+  { name: 'format', command: 'prettier --check .' },
+  { name: 'dead code', command: 'knip' },
+  { name: 'package', command: 'publint --strict --pack false' },
+  {
+    name: 'exported types',
+    command: `npm pack --ignore-scripts --silent --pack-destination ${folder} && attw --profile esm-only ${tarball}`,
+  },
+];
+const tests = { name: 'tests', command: `vitest run ${reporters()} ${process.argv.slice(2).map(quote).join(' ')}` };
+
+const env = {
+  ...process.env,
+  PATH: `${join(root, 'node_modules/.bin')}${delimiter}${process.env.PATH}`,
+  // The tests find the build of a moment ago and need none of their own.
+  LESSOR_BUILT: '1',
+};
+const counts = { passed: 0, failed: 0 };
+
+try {
+  const steps =
+    (await runStep(build)) && (await inPairs(checks)) && (await runStep(tests, { show: true })) ? 'passed' : 'failed';
+  console.log(steps === 'passed' ? '\nAll checks passed.' : '\nFAILED: see above.');
+  process.exitCode = steps === 'passed' ? 0 : 1;
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+  if (results) writeFileSync(join(results, 'checks.json'), JSON.stringify(counts));
+}
+
+/** Runs the steps two at a time, and starts no more once one has failed. */
+async function inPairs(steps) {
+  const waiting = [...steps];
+  let good = true;
+  const lane = async () => {
+    while (good && waiting.length > 0) good = (await runStep(waiting.shift())) && good;
+  };
+  await Promise.all([lane(), lane()]);
+  return good;
+}
+
+/** Whether the step succeeded. What it printed is kept back until it failed, unless it is to be watched. */
+async function runStep({ name, command }, { show = false } = {}) {
+  const start = performance.now();
+  if (show) console.log(`\n${name}`);
+  const child = spawn(command, { cwd: root, env, shell: true, stdio: ['ignore', ...(show ? inherit() : pipes())] });
+  const said = [];
+  child.stdout?.on('data', (chunk) => said.push(chunk));
+  child.stderr?.on('data', (chunk) => said.push(chunk));
+  const code = await new Promise((resolve) => {
+    child.once('error', () => resolve(127));
+    child.once('close', (exitCode, signal) => resolve(exitCode ?? signal));
+  });
+  const seconds = ((performance.now() - start) / 1000).toFixed(1);
+  console.log(`${code === 0 ? 'ok' : 'FAILED'}  ${name} (${seconds} s)`);
+  if (code !== 0) process.stdout.write(`\n$ ${command}\n${Buffer.concat(said)}\n`);
+  // The tests are counted one by one, in their own report.
+  if (!show) counts[code === 0 ? 'passed' : 'failed'] += 1;
+  return code === 0;
+}
+
+function inherit() {
+  return ['inherit', 'inherit'];
+}
+
+function pipes() {
+  return ['pipe', 'pipe'];
+}
+
+function reporters() {
+  if (!results) return '';
+  mkdirSync(results, { recursive: true });
+  return `--reporter=default --reporter=json --outputFile.json=${quote(join(results, 'tests.json'))}`;
+}
+
+function quote(word) {
+  return `'${word.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,15 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    environment: 'node',
+    include: ['test/**/*.test.ts'],
+    globalSetup: ['test/global-setup.ts'],
+    setupFiles: ['test/leaks.ts'],
+    pool: 'forks',
+    // Real servers and processes on a machine that others use too: a test polls for what it awaits, so these only end a hang.
+    testTimeout: 30_000,
+    hookTimeout: 180_000,
+    teardownTimeout: 30_000,
+  },
+});
