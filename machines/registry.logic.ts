@@ -50,22 +50,27 @@ export const registryLogic: ActorLogic<RegistrySnapshot, RegistryEvent, Registry
   getInitialSnapshot: (scope, { ttlSeconds, reacquire = 'refuse' }) =>
     active(new RegistryRuns(scope, { ttlSeconds, reacquire })),
 
-  transition: ({ runs }, event, scope) => {
+  transition: (snapshot, event: RegistryEvent | { readonly type: 'xstate.stop' }, scope) => {
+    const { runs } = snapshot;
+    if (event.type === 'xstate.stop') {
+      runs.stop();
+      return { ...snapshot, status: 'stopped' } as RegistrySnapshot;
+    }
     const answer = answerTo(runs, event);
     const { replyTo } = event;
     if (replyTo !== undefined && answer !== undefined) scope.defer(() => replyTo.send(answer));
     return active(runs, answer);
   },
 
-  getPersistedSnapshot: ({ runs }): PersistedRegistry => ({
-    status: 'active',
-    output: undefined,
-    error: undefined,
-    record: runs.toRecord(),
-  }),
+  getPersistedSnapshot: ({ runs }) => persistedRegistry(runs.toRecord()),
 
   restoreSnapshot: (snapshot, scope) => active(RegistryRuns.fromRecord(scope, (snapshot as PersistedRegistry).record)),
 };
+
+/** A registry at rest, for `createActor`'s `snapshot`: it goes on from the record. */
+export function persistedRegistry(record: RegistryRecord): PersistedRegistry {
+  return { status: 'active', output: undefined, error: undefined, record };
+}
 
 function answerTo(runs: RegistryRuns, event: RegistryEvent): RegistryAnswer | undefined {
   switch (event.type) {

@@ -171,7 +171,11 @@ export class RegistryRuns {
     const runs = new RegistryRuns(owner, record);
     runs.nextToken = record.nextToken;
     runs.latestNow = record.latestNow ?? Number.NEGATIVE_INFINITY;
-    for (const entry of record.leases.toSorted((a, b) => a.expiresAt - b.expiresAt)) runs.#restore(entry);
+    const entries = record.leases.toSorted((one, other) => one.fencingToken - other.fencingToken);
+    for (const entry of entries) runs.#restore(entry);
+    entries.sort((one, other) => one.expiresAt - other.expiresAt);
+    for (const { runId, ttlSeconds, reported } of entries)
+      if (!reported) runs.#expireAfter(ttlSeconds, runs.#runs.get(runId)!);
     return runs;
   }
 
@@ -184,6 +188,11 @@ export class RegistryRuns {
     run.list?.remove(run);
     this.#runs.delete(runId);
     this.#owner.stopChild(run.actor);
+  }
+
+  /** Stops every lease actor. */
+  stop(): void {
+    for (const runId of [...this.#runs.keys()]) this.forget(runId);
   }
 
   #advance(now: number): number {
@@ -218,12 +227,12 @@ export class RegistryRuns {
   }
 
   #restore(entry: LeaseEntry): void {
-    const { runId, workerId, leaseId, fencingToken, expiresAt, acquisitionId, state, reported, ttlSeconds } = entry;
+    const { runId, workerId, leaseId, fencingToken, expiresAt, acquisitionId, state, ttlSeconds } = entry;
     const lease = { workerId, leaseId, fencingToken, expiresAt, acquisitionId };
     const run = this.#spawn(runId, leaseSnapshot(state, { runId, lease }));
-    this.#ownedByToken.set(lease.fencingToken, run);
-    this.#expireAfter(ttlSeconds, run);
-    if (reported) run.list!.remove(run);
+    run.ttlSeconds = ttlSeconds;
+    run.list!.remove(run);
+    this.#ownedByToken.set(fencingToken, run);
   }
 }
 

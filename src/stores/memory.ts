@@ -1,0 +1,239 @@
+import type { Actor } from 'xstate';
+import { createActor } from 'xstate';
+import { isExpired } from '../../machines/lease.rules.ts';
+import type { Granted, RegistryAnswer, RegistryEvent } from '../../machines/registry.events.ts';
+import { registryLogic } from '../../machines/registry.logic.ts';
+import { StoreUnavailableError } from '../errors.ts';
+import type { Inspector } from '../inspect/quiet-inspector.ts';
+import { quietInspector } from '../inspect/quiet-inspector.ts';
+import type { LeaseRef, StoredLease } from '../lease.ts';
+import { checkFunction } from '../options.ts';
+import { lostReason } from './lost-reason.ts';
+import { RunChanges } from './run-changes.ts';
+import {
+  checkAcquireRequest,
+  checkListQuery,
+  checkReadRequest,
+  checkReleaseRequest,
+  checkRenewRequest,
+  checkRevokeRequest,
+} from './requests.ts';
+import type {
+  AcquireRequest,
+  AcquireResult,
+  CallOptions,
+  LeaseRecord,
+  LeaseStore,
+  ListQuery,
+  ReleaseRequest,
+  RenewResult,
+  RevokedLease,
+  RevokeReason,
+  RunChange,
+} from './store.ts';
+
+export interface MemoryStoreOptions {
+  /** The store's clock, in seconds. @default the process's monotonic clock, counted from the epoch */
+  readonly now?: (() => number) | undefined;
+  /** Gets xstate's inspection events of the registry and its leases. */
+  readonly inspect?: Inspector | undefined;
+}
+
+/** What stays of a run's newest lease, also after its release, as a database keeps its row. */
+interface Row {
+  lease: StoredLease;
+  readonly acquiredAt: number;
+  released: boolean;
+  revoked: LeaseRecord['revoked'];
+}
+
+/**
+ * A store in the memory of this process, on the registry's own machines: for tests and single processes. It remembers the
+ * fence of every run it has seen. One counter gives the tokens of all runs.
+ */
+export class MemoryStore implements LeaseStore {
+  readonly durability = {
+    survives: 'nothing',
+    warnings: ['Leases and tokens end with the process.'],
+  } as const;
+
+  readonly #now: () => number;
+  readonly #registry: Actor<typeof registryLogic>;
+  readonly #rows = new Map<string, Row>();
+  readonly #changes = new RunChanges();
+  #closed = false;
+
+  constructor({ now = monotonicNow, inspect }: MemoryStoreOptions = {}) {
+    checkFunction('now', now);
+    this.#now = now;
+    this.#registry = createActor(registryLogic, {
+      id: 'registry',
+      input: { ttlSeconds: 30, reacquire: 'extend' },
+      ...(inspect && { inspect: quietInspector(inspect) }),
+    });
+    this.#registry.subscribe({ error: () => undefined });
+    this.#registry.start();
+  }
+
+  async acquire(request: AcquireRequest, options?: CallOptions): Promise<AcquireResult> {
+    checkAcquireRequest(request, options);
+    this.#checkOpen(options);
+    const { runId, workerId, acquisitionId, ttlSeconds, reacquire } = request;
+    const now = this.#now();
+    const answer = this.#ask({ type: 'lease.acquire', runId, workerId, acquisitionId, ttlSeconds, reacquire, now });
+    switch (answer.type) {
+      case 'lease.granted':
+        return { status: 'granted', lease: this.#keep(answer, request, now), extended: answer.extended };
+      case 'lease.refused': {
+        const { workerId: holder, fencingToken, expiresAt } = answer.lease;
+        return { status: 'held', workerId: holder, fencingToken, retryAfterSeconds: Math.max(0, expiresAt - now) };
+      }
+      default:
+        throw new RangeError('No fencing token is left after 2^53 - 1');
+    }
+  }
+
+  async renew(leases: readonly LeaseRef[], ttlSeconds: number, options?: CallOptions): Promise<readonly RenewResult[]> {
+    checkRenewRequest(leases, ttlSeconds, options);
+    this.#checkOpen(options);
+    const now = this.#now();
+    return leases.map((lease) => this.#renewOne(lease, ttlSeconds, now));
+  }
+
+  async release(lease: ReleaseRequest, options?: CallOptions): Promise<boolean> {
+    checkReleaseRequest(lease, options);
+    this.#checkOpen(options);
+    const row = this.#rows.get(lease.runId);
+    if (row === undefined || !names(lease, row.lease) || row.released) return false;
+    this.#free(row);
+    return true;
+  }
+
+  async revoke(runId: string, why: RevokeReason, options?: CallOptions): Promise<RevokedLease | null> {
+    checkRevokeRequest(runId, why, options);
+    this.#checkOpen(options);
+    const row = this.#rows.get(runId);
+    if (row === undefined || row.released) return null;
+    this.#free(row);
+    row.revoked = { by: why.by, reason: why.reason, at: this.#now() };
+    const { acquisitionId: _, ...lease } = row.lease;
+    return lease;
+  }
+
+  async read(runId: string, options?: CallOptions): Promise<LeaseRecord | null> {
+    checkReadRequest(runId, options);
+    this.#checkOpen(options);
+    const row = this.#rows.get(runId);
+    return row ? recordOf(row, this.#now()) : null;
+  }
+
+  async *list(query: ListQuery = {}, options?: CallOptions): AsyncIterableIterator<LeaseRecord> {
+    checkListQuery(query, options);
+    this.#checkOpen(options);
+    const { prefix = '', workerId, state } = query;
+    const runIds = [...this.#rows.keys()].filter((runId) => runId.startsWith(prefix)).toSorted(byBytes);
+    for (const runId of runIds) {
+      this.#checkOpen(options);
+      const record = recordOf(this.#rows.get(runId)!, this.#now());
+      if ((workerId ?? record.workerId) === record.workerId && (state ?? record.state) === record.state) yield record;
+    }
+  }
+
+  async currentFence(runId: string, options?: CallOptions): Promise<number> {
+    checkReadRequest(runId, options);
+    this.#checkOpen(options);
+    return this.#rows.get(runId)?.lease.fencingToken ?? 0;
+  }
+
+  changes(runIds: readonly string[], { signal }: { readonly signal: AbortSignal }): AsyncIterable<RunChange> {
+    this.#checkOpen();
+    return this.#changes.of(runIds, signal);
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#changes.close();
+    this.#registry.stop();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #checkOpen(options?: CallOptions): void {
+    if (this.#closed) throw new StoreUnavailableError('The memory store was closed');
+    options?.signal?.throwIfAborted();
+  }
+
+  #ask(event: RegistryEvent): RegistryAnswer {
+    this.#registry.send(event);
+    return this.#registry.getSnapshot().answer!;
+  }
+
+  /** The row of a grant. A worker's own live lease, extended, keeps the moment at which it began. */
+  #keep({ lease, extended }: Granted, { acquisitionId, ttlSeconds }: AcquireRequest, now: number): StoredLease {
+    const stored: StoredLease = { ...lease, acquisitionId, ttlSeconds };
+    const acquiredAt = extended ? this.#rows.get(lease.runId)!.acquiredAt : now;
+    this.#rows.set(lease.runId, { lease: stored, acquiredAt, released: false, revoked: null });
+    this.#changes.tell(lease.runId);
+    return { ...stored };
+  }
+
+  #renewOne(lease: LeaseRef, ttlSeconds: number, now: number): RenewResult {
+    const row = this.#rows.get(lease.runId);
+    if (row !== undefined && names(lease, row.lease)) {
+      const { leaseId, fencingToken, acquisitionId } = row.lease;
+      const answer = this.#ask({ type: 'lease.heartbeat', leaseId, fencingToken, acquisitionId, ttlSeconds, now });
+      if (answer.type === 'lease.renewed') {
+        row.lease = { ...row.lease, expiresAt: answer.lease.expiresAt, ttlSeconds };
+        return { status: 'renewed', expiresAt: answer.lease.expiresAt };
+      }
+    }
+    const newest = row && { ...row.lease, released: row.released, revoked: row.revoked !== null };
+    return { status: 'lost', reason: lostReason(lease, newest) };
+  }
+
+  #free(row: Row): void {
+    const { runId, leaseId, fencingToken, acquisitionId } = row.lease;
+    this.#ask({ type: 'lease.release', leaseId, fencingToken, acquisitionId });
+    row.released = true;
+    this.#changes.tell(runId);
+  }
+}
+
+/** Whether the reference names this very lease. Field by field: joined names could be equal for two different runs. */
+function names(lease: ReleaseRequest, row: StoredLease): boolean {
+  return (
+    lease.runId === row.runId &&
+    lease.workerId === row.workerId &&
+    lease.acquisitionId === row.acquisitionId &&
+    (lease.fencingToken ?? row.fencingToken) === row.fencingToken
+  );
+}
+
+function recordOf({ lease, acquiredAt, released, revoked }: Row, now: number): LeaseRecord {
+  const { runId, workerId, fencingToken, expiresAt, ttlSeconds } = lease;
+  const expired = isExpired(lease, now);
+  return {
+    runId,
+    state: released ? 'free' : expired ? 'expired' : 'held',
+    workerId,
+    fencingToken,
+    acquiredAt,
+    expiresAt: released ? null : expiresAt,
+    remainingSeconds: released || expired ? 0 : expiresAt - now,
+    ttlSeconds,
+    fence: fencingToken,
+    revoked: revoked && { ...revoked },
+  };
+}
+
+/** The order of the databases: by the bytes of UTF-8. JavaScript's own differs beyond U+FFFF. */
+function byBytes(one: string, other: string): number {
+  return Buffer.compare(Buffer.from(one), Buffer.from(other));
+}
+
+function monotonicNow(): number {
+  return (performance.timeOrigin + performance.now()) / 1000;
+}
