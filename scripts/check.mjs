@@ -4,28 +4,19 @@
 // Where LESSOR_RESULTS names a folder, the tests' JSON report and the number of checks are written there (.ci/run adds
 // them up).
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const results = process.env.LESSOR_RESULTS;
-const folder = mkdtempSync(join(tmpdir(), 'lessor-check-'));
-const tarball = join(folder, 'lessor-*.tgz');
 
-const build = { name: 'build', command: 'npm run --silent build' };
-const checks = [
-  { name: 'types', command: 'tsc' },
-  { name: 'lint', command: 'oxlint --deny-warnings' },
-  { name: 'format', command: 'prettier --check .' },
-  { name: 'dead code', command: 'knip' },
-  { name: 'package', command: 'publint --strict --pack false' },
-  {
-    name: 'exported types',
-    command: `npm pack --ignore-scripts --silent --pack-destination ${folder} && attw --profile esm-only ${tarball}`,
-  },
-];
+const build = { name: 'build', command: scripts.build };
+const checks = ['types', 'lint', 'format:check', 'unused', 'package', 'package:types'].map((name) => ({
+  name,
+  command: scripts[name],
+}));
 const tests = { name: 'tests', command: `vitest run ${reporters()} ${process.argv.slice(2).map(quote).join(' ')}` };
 
 const env = {
@@ -37,12 +28,10 @@ const env = {
 const counts = { passed: 0, failed: 0 };
 
 try {
-  const steps =
-    (await runStep(build)) && (await inPairs(checks)) && (await runStep(tests, { show: true })) ? 'passed' : 'failed';
-  console.log(steps === 'passed' ? '\nAll checks passed.' : '\nFAILED: see above.');
-  process.exitCode = steps === 'passed' ? 0 : 1;
+  const good = (await runStep(build)) && (await inPairs(checks)) && (await runStep(tests, { show: true }));
+  console.log(good ? '\nAll checks passed.' : '\nFAILED: see above.');
+  process.exitCode = good ? 0 : 1;
 } finally {
-  rmSync(folder, { recursive: true, force: true });
   if (results) writeFileSync(join(results, 'checks.json'), JSON.stringify(counts));
 }
 
@@ -60,8 +49,9 @@ async function inPairs(steps) {
 /** Whether the step succeeded. What it printed is kept back until it failed, unless it is to be watched. */
 async function runStep({ name, command }, { show = false } = {}) {
   const start = performance.now();
+  const out = show ? 'inherit' : 'pipe';
   if (show) console.log(`\n${name}`);
-  const child = spawn(command, { cwd: root, env, shell: true, stdio: ['ignore', ...(show ? inherit() : pipes())] });
+  const child = spawn(command, { cwd: root, env, shell: true, stdio: ['ignore', out, out] });
   const said = [];
   child.stdout?.on('data', (chunk) => said.push(chunk));
   child.stderr?.on('data', (chunk) => said.push(chunk));
@@ -75,14 +65,6 @@ async function runStep({ name, command }, { show = false } = {}) {
   // The tests are counted one by one, in their own report.
   if (!show) counts[code === 0 ? 'passed' : 'failed'] += 1;
   return code === 0;
-}
-
-function inherit() {
-  return ['inherit', 'inherit'];
-}
-
-function pipes() {
-  return ['pipe', 'pipe'];
 }
 
 function reporters() {

@@ -8,7 +8,7 @@ const total = { passed: 0, failed: 0 };
 
 for (const file of readdirSync(folder)
   .filter((name) => name.endsWith('.json'))
-  .sort()) {
+  .toSorted()) {
   const report = JSON.parse(readFileSync(join(folder, file), 'utf8'));
   const { passed, failed } = 'testResults' in report ? ofVitest(report) : report;
   console.log(`${file.replace('.json', '')}: ${passed} passed, ${failed} failed`);
