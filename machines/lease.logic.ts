@@ -18,7 +18,8 @@ export type LeaseActorRef = ActorRef<LeaseSnapshot, LeaseEvent>;
 export const leaseLogic: ActorLogic<LeaseSnapshot, LeaseEvent, { runId: string }> = {
   config: leaseMachine.config,
   getInitialSnapshot: (_scope, { runId }) => leaseSnapshot('free', { runId, lease: null }),
-  transition: (snapshot, event) => {
+  transition: (snapshot, event: LeaseEvent | { readonly type: 'xstate.stop' }) => {
+    if (event.type === 'xstate.stop') return { ...snapshot, status: 'stopped' } as LeaseSnapshot;
     const row = rowFor(snapshot.value, snapshot.context, event);
     if (row === undefined)
       return snapshot.rule === undefined ? snapshot : leaseSnapshot(snapshot.value, snapshot.context);

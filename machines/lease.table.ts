@@ -25,13 +25,13 @@ interface TransitionConfig {
 }
 
 type EventType = LeaseEvent['type'];
-type Table = Readonly<Record<LeaseState, Readonly<Record<EventType, readonly Row[]>>>>;
+type Table = Readonly<Record<LeaseState, Readonly<Partial<Record<EventType, readonly Row[]>>>>>;
 
 const table = compile(leaseMachine.config.states as Parameters<typeof compile>[0]);
 
-/** The transition that the event takes, or undefined: then nothing changes. */
+/** The transition that the event takes, or undefined: then nothing changes. An event that the chart does not know changes nothing. */
 export function rowFor(state: LeaseState, context: LeaseContext, event: LeaseEvent): Row | undefined {
-  for (const row of table[state][event.type]) {
+  for (const row of table[state][event.type] ?? []) {
     if (row.guard === undefined || row.guard(context, event)) return row;
   }
   return undefined;

@@ -186,16 +186,16 @@ export class LeaseRegistry {
     if (this.#answering) {
       throw new Error('A subscriber or inspector of its own actors called the registry. Listeners of `on` may do that');
     }
+    if (this.#actor.getSnapshot().status !== 'active') throw new Error('The registry was stopped');
     this.#answering = true;
     try {
       this.#actor.send(event);
     } finally {
       this.#answering = false;
     }
-    const { status, answer } = this.#actor.getSnapshot();
-    if (status !== 'active') throw new Error('The registry was stopped');
-    if (this.#emitter.observed) emitAnswer(this.#emitter, answer!);
-    return answer!;
+    const answer = this.#actor.getSnapshot().answer!;
+    if (this.#emitter.observed) emitAnswer(this.#emitter, answer);
+    return answer;
   }
 
   /** No lease is born expired, and none lives for ever. */
