@@ -1,6 +1,5 @@
 /** Every step that the lease machine can take within small bounds, found by `@xstate/graph` over the machine itself. */
-import type { AdjacencyValue } from '@xstate/graph';
-import { getAdjacencyMap } from '@xstate/graph';
+import { adjacencyMapToArray, getAdjacencyMap } from '@xstate/graph';
 import type { LeaseContext, LeaseEvent } from '../../machines/lease.machine.ts';
 import { leaseGuards, leaseMachine, leaseUpdates } from '../../machines/lease.machine.ts';
 import { leaseIdOf } from '../../machines/lease.rules.ts';
@@ -70,9 +69,7 @@ function walk(): readonly WalkedStep[] {
     serializeState: ({ value, context }) => JSON.stringify([value, context]),
     limit: 1_000_000,
   });
-  return Object.values(map as Record<string, AdjacencyValue<Snapshot, LeaseEvent>>).flatMap(({ state, transitions }) =>
-    Object.values(transitions).map(({ event, state: after }) => ({ snapshot: state, event, after })),
-  );
+  return adjacencyMapToArray(map).map(({ state, event, nextState }) => ({ snapshot: state, event, after: nextState }));
 }
 
 /** The machine, with a record of what its guards answered and which actions ran. */
