@@ -2,7 +2,13 @@ import type { LeaseRef, LostReason } from './lease.ts';
 
 /** What a program decides by. The message is for people. */
 export type LeaseErrorCode =
-  'LEASE_LOST' | 'LEASE_NOT_AVAILABLE' | 'CONFLICT' | 'STORE_UNAVAILABLE' | 'OUTCOME_UNKNOWN' | 'STATE_LOST';
+  | 'LEASE_LOST'
+  | 'LEASE_NOT_AVAILABLE'
+  | 'CONFLICT'
+  | 'STORE_UNAVAILABLE'
+  | 'OUTCOME_UNKNOWN'
+  | 'STATE_LOST'
+  | 'UNFENCED_RUN';
 
 const BRAND = Symbol.for('lessor.LeaseError');
 
@@ -44,7 +50,7 @@ export class LeaseLostError extends LeaseError {
   /** What the work threw after its lease was lost, where there was work. */
   readonly workError: unknown;
 
-  constructor(lease: LeaseRef, reason: LostReason, options: LeaseLostOptions = {}) {
+  constructor(lease: Omit<LeaseRef, 'acquisitionId'>, reason: LostReason, options: LeaseLostOptions = {}) {
     super(`Lost the lease on run ${quote(lease.runId)} (token ${lease.fencingToken}): ${reason}`, options);
     this.runId = lease.runId;
     this.workerId = lease.workerId;
@@ -105,6 +111,21 @@ export class OutcomeUnknownError extends LeaseError {
 export class StateLostError extends LeaseError {
   override readonly code = 'STATE_LOST';
   override readonly retryable = false;
+}
+
+/** A write without a fence on a run that was leased: refused, unless the caller says that it means it (`fence: 'none'`). */
+export class UnfencedRunError extends LeaseError {
+  override readonly code = 'UNFENCED_RUN';
+  override readonly retryable = false;
+  readonly runId: string;
+
+  constructor(runId: string, options?: ErrorOptions) {
+    super(
+      `Run ${quote(runId)} is leased to workers: give the session its lease as \`fence\`, or \`fence: 'none'\``,
+      options,
+    );
+    this.runId = runId;
+  }
 }
 
 function quote(name: string): string {

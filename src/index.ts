@@ -23,6 +23,12 @@ export type {
   RunChange,
 } from './stores/store.ts';
 
+export { openSession, Session } from './session/session.ts';
+export type { Isolation, SessionOptions } from './session/session.ts';
+export { RunSession } from './session/run-session.ts';
+export type { Json } from './session/json.ts';
+export type { CommitRequest, DocumentStore, Fence, OpenRequest, RunDocument } from './session/documents.ts';
+
 export type { Lease, LeaseRef, LostReason, Reacquire, RunState, StoredLease } from './lease.ts';
 export {
   ConflictError,
@@ -33,5 +39,6 @@ export {
   OutcomeUnknownError,
   StateLostError,
   StoreUnavailableError,
+  UnfencedRunError,
 } from './errors.ts';
 export type { Holder, LeaseErrorCode, LeaseLostOptions } from './errors.ts';

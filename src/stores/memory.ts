@@ -8,7 +8,12 @@ import type { Inspector } from '../inspect/quiet-inspector.ts';
 import { quietInspector } from '../inspect/quiet-inspector.ts';
 import type { LeaseRef, StoredLease } from '../lease.ts';
 import { checkFunction } from '../options.ts';
-import { lostReason } from './lost-reason.ts';
+import type { CommitRequest, DocumentStore, OpenRequest, RunDocument } from '../session/documents.ts';
+import type { Session, SessionOptions } from '../session/session.ts';
+import { openSession } from '../session/session.ts';
+import type { NewestLease } from './lost-reason.ts';
+import { lostReason, names } from './lost-reason.ts';
+import { MemoryDocuments } from './memory-documents.ts';
 import { RunChanges } from './run-changes.ts';
 import {
   checkAcquireRequest,
@@ -51,7 +56,7 @@ interface Row {
  * A store in the memory of this process, on the registry's own machines: for tests and single processes. It remembers the
  * fence of every run it has seen. One counter gives the tokens of all runs.
  */
-export class MemoryStore implements LeaseStore {
+export class MemoryStore implements LeaseStore, DocumentStore {
   readonly durability = {
     survives: 'nothing',
     warnings: ['Leases and tokens end with the process.'],
@@ -61,6 +66,7 @@ export class MemoryStore implements LeaseStore {
   readonly #registry: Actor<typeof registryLogic>;
   readonly #rows = new Map<string, Row>();
   readonly #changes = new RunChanges();
+  readonly #documents = new MemoryDocuments((runId) => this.#newestLease(runId));
   #closed = false;
 
   constructor({ now = monotonicNow, inspect }: MemoryStoreOptions = {}) {
@@ -150,6 +156,20 @@ export class MemoryStore implements LeaseStore {
     return this.#changes.of(runIds, signal);
   }
 
+  session(options: SessionOptions): Promise<Session> {
+    return openSession(this, options);
+  }
+
+  async openDocuments(request: OpenRequest, options?: CallOptions): Promise<readonly RunDocument[]> {
+    this.#checkOpen(options);
+    return this.#documents.open(request);
+  }
+
+  async commitDocuments(request: CommitRequest, options?: CallOptions): Promise<void> {
+    this.#checkOpen(options);
+    this.#documents.commit(request);
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -190,8 +210,12 @@ export class MemoryStore implements LeaseStore {
         return { status: 'renewed', expiresAt: answer.lease.expiresAt };
       }
     }
-    const newest = row && { ...row.lease, released: row.released, revoked: row.revoked !== null };
-    return { status: 'lost', reason: lostReason(lease, newest) };
+    return { status: 'lost', reason: lostReason(lease, this.#newestLease(lease.runId)) };
+  }
+
+  #newestLease(runId: string): NewestLease | undefined {
+    const row = this.#rows.get(runId);
+    return row && { ...row.lease, released: row.released, revoked: row.revoked !== null };
   }
 
   #free(row: Row): void {
@@ -200,16 +224,6 @@ export class MemoryStore implements LeaseStore {
     row.released = true;
     this.#changes.tell(runId);
   }
-}
-
-/** Whether the reference names this very lease. Field by field: joined names could be equal for two different runs. */
-function names(lease: ReleaseRequest, row: StoredLease): boolean {
-  return (
-    lease.runId === row.runId &&
-    lease.workerId === row.workerId &&
-    lease.acquisitionId === row.acquisitionId &&
-    (lease.fencingToken ?? row.fencingToken) === row.fencingToken
-  );
 }
 
 function recordOf({ lease, acquiredAt, released, revoked }: Row, now: number): LeaseRecord {
