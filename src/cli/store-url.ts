@@ -1,0 +1,26 @@
+/** Which store the command uses: `--store`, else `LESSOR_STORE`, else a file of this user's on this machine. */
+import { mkdirSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { isAbsolute, join, resolve } from 'node:path';
+
+/** The URL, so that it means the same in another directory: the command inherits it. */
+export function resolveStoreUrl(option: string | undefined): string {
+  const url = option ?? process.env['LESSOR_STORE'];
+  if (url === undefined || url === '') return `sqlite:${defaultFile()}`;
+  const [, scheme, path] = /^(sqlite:)(.+)$/s.exec(url) ?? [];
+  return scheme !== undefined && path !== undefined ? `${scheme}${resolve(path)}` : url;
+}
+
+function defaultFile(): string {
+  const directory = stateDirectory(process.platform, process.env, homedir());
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  return join(directory, 'leases.db');
+}
+
+/** Where programs keep what should outlive them and is not the user's to edit. */
+export function stateDirectory(platform: NodeJS.Platform, env: NodeJS.ProcessEnv, home: string): string {
+  if (platform === 'win32') return join(env['LOCALAPPDATA'] ?? join(home, 'AppData', 'Local'), 'lessor');
+  if (platform === 'darwin') return join(home, 'Library', 'Application Support', 'lessor');
+  const state = env['XDG_STATE_HOME'];
+  return join(state !== undefined && isAbsolute(state) ? state : join(home, '.local', 'state'), 'lessor');
+}

@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import { endingPlan } from '../../src/cli/deadline.ts';
+import { isRunning } from '../../src/cli/process-group.ts';
+import { WatchdogLink } from '../../src/cli/watchdog-link.ts';
+import { Scene, WATCHDOG, isAlive, until } from './commands.ts';
+
+const STUBBORN = 'trap "echo asked >> asked" TERM; echo > ready; while :; do sleep 0.01; done';
+
+/** A lease that nobody renews, unless told otherwise. */
+function leaseOf(ttlSeconds: number) {
+  const start = performance.now();
+  return {
+    runId: 'run-1',
+    acquisitionId: `acquisition-${Math.random()}`,
+    remainingSeconds: () => ttlSeconds - (performance.now() - start) / 1000,
+  };
+}
+
+async function startWatchdog(scene: Scene): Promise<WatchdogLink> {
+  const watchdog = new WatchdogLink(WATCHDOG);
+  await watchdog.ready;
+  if (watchdog.processId !== undefined) scene.trackLeader(watchdog.processId);
+  return watchdog;
+}
+
+async function startCommand(scene: Scene, script = STUBBORN, env: NodeJS.ProcessEnv = {}): Promise<number> {
+  const { pid } = scene.shell(script, env);
+  await until('the command', () => scene.read('ready') !== '');
+  return pid;
+}
+
+describe('watchdog', () => {
+  it('CM1 without a renewal the command is asked to end while the lease holds, and is gone at the deadline', async () => {
+    await using scene = new Scene();
+    const watchdog = await startWatchdog(scene);
+    const leader = await startCommand(scene);
+    const lease = leaseOf(2);
+    let told = 0;
+    watchdog.onTerminated = () => (told += 1);
+    watchdog.guard(lease, endingPlan(2, 0.8));
+    watchdog.commandStarted(leader);
+    await until('the request to end', () => scene.read('asked') !== '');
+    expect(lease.remainingSeconds()).toBeGreaterThan(0);
+    expect(isRunning(leader)).toBe(true);
+    await until('the end of the command', () => !isRunning(leader));
+    expect(lease.remainingSeconds()).toBeGreaterThan(-0.2); // the poll of this test and its own delay
+    await until('the word to lessor run', () => told === 1);
+    expect(scene.read('asked')).toBe('asked\n');
+    await watchdog.end();
+  });
+
+  it('a renewal moves the deadline, and after the goodbye nothing is ended', async () => {
+    await using scene = new Scene();
+    const watchdog = await startWatchdog(scene);
+    const leader = await startCommand(scene);
+    const lease = leaseOf(1);
+    watchdog.guard(lease, endingPlan(1, 0.2));
+    watchdog.commandStarted(leader);
+    watchdog.renewed(60);
+    await until('the first deadline and more', () => lease.remainingSeconds() < -0.3);
+    expect(scene.read('asked')).toBe('');
+    await watchdog.end();
+    expect(watchdog.processId !== undefined && isAlive(watchdog.processId)).toBe(false);
+    expect(isRunning(leader)).toBe(true);
+  });
+
+  it('a command that was told to end by lessor run gets no more time by a renewal, and no second SIGTERM', async () => {
+    await using scene = new Scene();
+    const watchdog = await startWatchdog(scene);
+    const leader = await startCommand(scene);
+    watchdog.guard(leaseOf(60), endingPlan(60, 5));
+    watchdog.commandStarted(leader);
+    watchdog.terminated(0.5);
+    watchdog.renewed(60);
+    await until('the end of the command', () => !isRunning(leader), 5);
+    expect(scene.read('asked')).toBe('');
+    await watchdog.end();
+  });
+
+  it('a watchdog that was killed is replaced by one that knows the same', async () => {
+    await using scene = new Scene();
+    const watchdog = await startWatchdog(scene);
+    const first = watchdog.processId as number;
+    const leader = await startCommand(scene);
+    watchdog.guard(leaseOf(3), endingPlan(3, 0.5));
+    watchdog.commandStarted(leader);
+    process.kill(first, 'SIGKILL');
+    await until('another watchdog', () => watchdog.processId !== first);
+    scene.trackLeader(watchdog.processId as number);
+    await until('the end of the command', () => !isRunning(leader));
+    await watchdog.end();
+  });
+
+  it('a watchdog that ends at once is told', async () => {
+    const watchdog = new WatchdogLink(new URL('exit-codes.js', WATCHDOG));
+    await expect(watchdog.ready).rejects.toThrow('The watchdog ended at once');
+    await watchdog.end();
+  });
+});
