@@ -10,6 +10,14 @@ import { leaseMachine } from '../machines/lease.machine.ts';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const drawings = readdirSync(join(ROOT, 'machines')).filter((name) => name.endsWith('.svg'));
 
+const states = leaseMachine.config.states as Record<string, { on: Record<string, Transition | Transition[]> }>;
+
+interface Transition {
+  readonly guard?: string;
+  readonly actions?: string;
+  readonly meta: { readonly rule: string };
+}
+
 interface Box {
   readonly x: number;
   readonly y: number;
@@ -29,13 +37,13 @@ describe('the drawings', () => {
 
   it('show every state, event, guard, action and rule of the lease machine by name', () => {
     const text = readFileSync(join(ROOT, 'machines/lease.svg'), 'utf8').replaceAll(/<[^>]+>/g, ' ');
-    const names = Object.values(leaseMachine.config.states).flatMap(({ on }) =>
+    const names = Object.values(states).flatMap(({ on }) =>
       Object.entries(on).flatMap(([event, transitions]) =>
-        [transitions].flat().flatMap((transition) => [event, ...namesOf(transition)]),
+        [transitions].flat().flatMap((of) => [event, ...namesOf(of)]),
       ),
     );
     const words = new Set(text.split(/[^A-Za-z0-9]+/));
-    expect([...Object.keys(leaseMachine.config.states), ...names].filter((name) => !words.has(name))).toEqual([]);
+    expect([...Object.keys(states), ...names].filter((name) => !words.has(name))).toEqual([]);
   });
 
   it.each(drawings)('%s has no label on top of another or of a state', (name) => {
@@ -48,8 +56,7 @@ describe('the drawings', () => {
   });
 });
 
-function namesOf(transition: object): unknown[] {
-  const { guard, actions, meta } = transition as { guard?: string; actions?: string; meta: { rule: string } };
+function namesOf({ guard, actions, meta }: Transition): string[] {
   return [guard, actions, meta.rule].filter((name) => name !== undefined);
 }
 

@@ -32,7 +32,7 @@ export function registryChart() {
     return callLine(call, actor.getSnapshot().answer);
   });
   const { runs, context } = actor.getSnapshot();
-  const children = [...events.keys()].filter((id) => id !== 'registry').toSorted();
+  const children = [...events.keys()].filter((id) => id !== 'registry');
   const chart = {
     id: 'registry',
     description: registryLogic.config.description,
