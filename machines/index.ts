@@ -5,6 +5,5 @@ export { extend, grant, isCurrent, isExpired, isLive, leaseIdOf, mayExtend } fro
 export type { AcquireAsk, ChartLease, Claim } from './lease.rules.ts';
 export { leaseLogic } from './lease.logic.ts';
 export type { LeaseActorRef, LeaseSnapshot } from './lease.logic.ts';
-export { registryLogic } from './registry.logic.ts';
 export type { RegistryActorRef, RegistryInput, RegistrySnapshot } from './registry.logic.ts';
 export type { RegistryAnswer, RegistryEvent, RegistryRecord } from './registry.events.ts';

@@ -80,11 +80,15 @@ export interface Renewed {
 /** The claim is that of a live lease. */
 export interface Valid {
   readonly type: 'lease.valid';
+  readonly leaseId: string;
+  readonly fencingToken: number;
 }
 
 /** The claim is not that of a live lease (heartbeat, validate), or not of a current one (release). */
 export interface Invalid {
   readonly type: 'lease.invalid';
+  readonly leaseId: string;
+  readonly fencingToken: number;
   /** The run's lease, where this very call made the chart notice that it had expired. */
   readonly expired: Lease | null;
 }
@@ -101,7 +105,13 @@ export interface Lapsed {
   readonly expired: readonly Lease[];
 }
 
-export type RegistryAnswer = Granted | Refused | Exhausted | Renewed | Valid | Invalid | Released | Lapsed;
+/** The call itself made no sense: a TypeError or RangeError that names what is wrong. Nothing changed. */
+export interface Rejected {
+  readonly type: 'lease.rejected';
+  readonly error: Error;
+}
+
+export type RegistryAnswer = Granted | Refused | Exhausted | Renewed | Valid | Invalid | Released | Lapsed | Rejected;
 
 /** A registry as plain JSON. */
 export interface RegistryRecord {

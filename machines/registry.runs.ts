@@ -8,7 +8,7 @@ import type { Lease, Reacquire } from '../src/lease.ts';
 import type { LeaseActorRef, LeaseSnapshot } from './lease.logic.ts';
 import { leaseLogic, leaseSnapshot } from './lease.logic.ts';
 import type { LeaseEvent } from './lease.machine.ts';
-import type { ChartLease } from './lease.rules.ts';
+import type { ChartLease, Claim } from './lease.rules.ts';
 import { isExpired, isLive } from './lease.rules.ts';
 import type { Linked } from './linked-list.ts';
 import { LinkedList } from './linked-list.ts';
@@ -81,7 +81,7 @@ export class RegistryRuns {
   heartbeat(call: HeartbeatCall): RegistryAnswer {
     const now = this.#advance(call.now);
     const run = this.#ownedByToken.get(call.fencingToken);
-    if (run === undefined) return { type: 'lease.invalid', expired: null };
+    if (run === undefined) return invalid(call);
     const { leaseId, fencingToken, acquisitionId, ttlSeconds = this.ttlSeconds } = call;
     const before = run.lease!;
     const { rule, context } = run.step({ type: 'heartbeat', leaseId, fencingToken, acquisitionId, now, ttlSeconds });
@@ -90,22 +90,23 @@ export class RegistryRuns {
       if (after.expiresAt !== before.expiresAt) this.#expireAfter(ttlSeconds, run);
       return { type: 'lease.renewed', lease: toLease(run.runId, after) };
     }
-    return { type: 'lease.invalid', expired: rule === undefined ? null : toLease(run.runId, after) };
+    return invalid(call, rule === undefined ? null : toLease(run.runId, after));
   }
 
   validate(call: ValidateCall): RegistryAnswer {
     const now = this.#advance(call.now);
     const lease = this.#runs.get(call.runId)?.lease;
-    return lease && isLive(lease, call, now) ? { type: 'lease.valid' } : { type: 'lease.invalid', expired: null };
+    const { leaseId, fencingToken } = call;
+    return lease && isLive(lease, call, now) ? { type: 'lease.valid', leaseId, fencingToken } : invalid(call);
   }
 
   release(call: ReleaseCall): RegistryAnswer {
     const run = this.#ownedByToken.get(call.fencingToken);
-    if (run === undefined) return { type: 'lease.invalid', expired: null };
+    if (run === undefined) return invalid(call);
     const { leaseId, fencingToken, acquisitionId } = call;
     const before = run.lease!;
     if (run.step({ type: 'release', leaseId, fencingToken, acquisitionId }).rule === undefined) {
-      return { type: 'lease.invalid', expired: null };
+      return invalid(call);
     }
     this.#ownedByToken.delete(fencingToken);
     this.#keepIdle(run);
@@ -273,6 +274,10 @@ class Run implements Linked<Run> {
     this.actor.send(event);
     return this.actor.getSnapshot();
   }
+}
+
+function invalid({ leaseId, fencingToken }: Claim, expired: Lease | null = null): RegistryAnswer {
+  return { type: 'lease.invalid', leaseId, fencingToken, expired };
 }
 
 /** A snapshot that shares nothing with the registry. */

@@ -1,6 +1,10 @@
 /** Leases with fencing tokens: one worker per run, and a worker that lost its run can change nothing any more. */
 export { LeaseRegistry } from './registry/lease-registry.ts';
 export type { LeaseRegistryOptions } from './registry/lease-registry.ts';
+export { registryLogic } from './registry/registry-actor.ts';
+export type { RegistryAnswer, RegistryEvent, RegistryRecord } from '../machines/registry.events.ts';
+export type { RegistryActorRef, RegistryInput, RegistrySnapshot } from '../machines/registry.logic.ts';
+export type { LeaseActorRef, LeaseSnapshot } from '../machines/lease.logic.ts';
 export type { RegistryEvents } from './registry/registry-events.ts';
 export type { Inspector } from './inspect/quiet-inspector.ts';
 

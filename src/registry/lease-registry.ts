@@ -17,8 +17,8 @@ import {
   checkObject,
   checkOneOf,
   checkString,
-  rangeError,
 } from '../options.ts';
+import { checkLifetime } from './registry-actor.ts';
 import type { RegistryEvents } from './registry-events.ts';
 import { emitAnswer } from './registry-events.ts';
 import { readRecord } from './registry-record.ts';
@@ -198,15 +198,10 @@ export class LeaseRegistry {
     return answer;
   }
 
-  /** No lease is born expired, and none lives for ever. */
   #checkLifetime(now: number): void {
     checkNow('now', now);
     const { ttlSeconds, latestNow } = this.#actor.getSnapshot().runs;
-    const from = Math.max(now, latestNow);
-    const until = from + ttlSeconds;
-    if (!(Number.isFinite(until) && until > from)) {
-      throw rangeError('now', `to leave room for ${ttlSeconds} seconds of ttl`, now);
-    }
+    checkLifetime(Math.max(now, latestNow), ttlSeconds);
   }
 }
 
