@@ -1,0 +1,68 @@
+/** One request to the store, with an end: what comes of it is an answer or an error of this package. */
+import type { Clock } from '../clock.ts';
+import { isLeaseError, OutcomeUnknownError } from '../errors.ts';
+
+export interface RequestOptions<Answer> {
+  readonly clock: Clock;
+  readonly timeoutSeconds: number;
+  /** Gives up early. */
+  readonly signal?: AbortSignal | undefined;
+  /** Gets what the store may still say, at the moment at which the request is given up. */
+  readonly onGivenUp?: ((sending: Promise<Answer>) => void) | undefined;
+}
+
+/**
+ * Sends, and waits no longer than `timeoutSeconds`, also for a store that ignores its signal. Without an answer it rejects
+ * with `OutcomeUnknownError`. What the store says afterwards disturbs nobody.
+ */
+export function request<Answer>(
+  send: (signal: AbortSignal) => Promise<Answer>,
+  { clock, timeoutSeconds, signal, onGivenUp }: RequestOptions<Answer>,
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const controller = new AbortController();
+    const giveUp = (why: string): void => {
+      end();
+      const error = new OutcomeUnknownError(why);
+      reject(error);
+      onGivenUp?.(sending);
+      controller.abort(error);
+    };
+    const cancelled = (): void => giveUp('The request was given up before its answer');
+    const cancelTimer = clock.after(timeoutSeconds, () => giveUp(`No answer within ${timeoutSeconds} s`));
+    const end = (): void => {
+      cancelTimer();
+      signal?.removeEventListener('abort', cancelled);
+    };
+    signal?.addEventListener('abort', cancelled, { once: true });
+    const sending = sent(send, controller.signal);
+    sending.then(
+      (answer) => {
+        end();
+        resolve(answer);
+      },
+      (error: unknown) => {
+        end();
+        reject(error);
+      },
+    );
+  });
+}
+
+async function sent<Answer>(send: (signal: AbortSignal) => Promise<Answer>, signal: AbortSignal): Promise<Answer> {
+  return send(signal);
+}
+
+/** What a failure tells: whether the call may have been applied, and whether the same call may succeed later. */
+export function judge(error: unknown): { readonly unknown: boolean; readonly retryable: boolean } {
+  if (isLeaseError(error)) return { unknown: error.code === 'OUTCOME_UNKNOWN', retryable: error.retryable };
+  // A call that the store refuses to make was not made.
+  if (error instanceof TypeError || error instanceof RangeError) return { unknown: false, retryable: false };
+  return { unknown: true, retryable: true };
+}
+
+/** The error as one of this package, with the store's own as its cause. A refused call's stays as it is. */
+export function asLeaseError(error: unknown): unknown {
+  if (isLeaseError(error) || error instanceof TypeError || error instanceof RangeError) return error;
+  return new OutcomeUnknownError('The store failed, and does not say whether the call was applied', { cause: error });
+}

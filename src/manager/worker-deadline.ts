@@ -1,0 +1,27 @@
+/** Until when a worker may believe that it holds its run, counted on both of its clocks. */
+import type { KeeperTimes, Moment } from '../../machines/keeper.types.ts';
+import type { Clock } from '../clock.ts';
+
+/** Now, on both clocks. */
+export function momentOf(clock: Clock): Moment {
+  return { monotonicSeconds: clock.monotonicSeconds(), bootSeconds: clock.bootSeconds() };
+}
+
+/** The deadline that a good answer gives: counted from before its request was handed to the client, less the margin. */
+export function deadlineAfter(sentAt: Moment, { ttlSeconds, marginSeconds }: KeeperTimes): Moment {
+  const seconds = ttlSeconds - marginSeconds;
+  return { monotonicSeconds: sentAt.monotonicSeconds + seconds, bootSeconds: sentAt.bootSeconds + seconds };
+}
+
+/** A renewal moves a deadline forward only. */
+export function laterOf(one: Moment, other: Moment): Moment {
+  return {
+    monotonicSeconds: Math.max(one.monotonicSeconds, other.monotonicSeconds),
+    bootSeconds: Math.max(one.bootSeconds, other.bootSeconds),
+  };
+}
+
+/** What is left, by the clock that says less: 0 or below once either has reached the deadline. */
+export function secondsLeft(deadline: Moment, clock: Clock): number {
+  return Math.min(deadline.monotonicSeconds - clock.monotonicSeconds(), deadline.bootSeconds - clock.bootSeconds());
+}
