@@ -1,0 +1,154 @@
+/** Case PK1, on the package as users get it: packed, installed in a folder of its own, and run from there. */
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+const run = promisify(execFile);
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const ENTRIES = ['lessor', 'lessor/machines', 'lessor/testing'];
+const TSC = join(ROOT, 'node_modules/typescript/bin/tsc');
+
+/** What of a user's own is installed beside it, by the packages that have the code or the types. */
+const CLIENTS = {
+  'no client': [],
+  pg: ['pg', '@types/pg'],
+  ioredis: ['ioredis'],
+  redis: ['redis'],
+  'better-sqlite3': ['@types/better-sqlite3'],
+};
+
+const CONSUMERS: ReadonlyArray<[resolution: string, beside: string, packages: readonly string[]]> = [
+  ...Object.entries(CLIENTS).map(([name, packages]): [string, string, readonly string[]] => [
+    'nodenext',
+    name,
+    packages,
+  ]),
+  ['bundler', 'no client', []],
+  ['bundler', 'every client', Object.values(CLIENTS).flat()],
+];
+
+let folder: string;
+let installed: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'lessor-package-'));
+  installed = join(folder, 'installed');
+  await mkdir(installed);
+  await writeFile(join(installed, 'package.json'), JSON.stringify({ name: 'consumer', private: true, type: 'module' }));
+  await run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], { cwd: ROOT });
+  const tarball = (await readdir(folder)).find((name) => name.endsWith('.tgz')) ?? '';
+  // Nothing is fetched: the package alone, without its peer and what is optional.
+  const alone = ['--offline', '--ignore-scripts', '--legacy-peer-deps', '--omit=optional', '--no-audit'];
+  await run('npm', ['install', ...alone, join(folder, tarball)], { cwd: installed });
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+describe('PK1. The package can be imported and type-checked by every kind of consumer', () => {
+  let consumer: string;
+
+  beforeAll(async () => {
+    consumer = await consumerWith('esm', ['xstate']);
+  });
+
+  it.each(ENTRIES)('import of %s works', async (entry) => {
+    expect(
+      await evaluate(consumer, `const it = await import('${entry}'); console.log(Object.keys(it).length > 0)`),
+    ).toBe('true');
+  });
+
+  it.each(ENTRIES)('require of %s works, on a Node that can', async (entry) => {
+    const script = `console.log(Object.keys(require('${entry}')).length > 0)`;
+    expect(await evaluate(consumer, script, 'commonjs')).toBe('true');
+  });
+
+  it('the registry works there without any client', async () => {
+    const script = `
+      import { LeaseRegistry } from 'lessor';
+      const lease = new LeaseRegistry({ ttlSeconds: 10 }).acquire('run-1', 'worker-a', 0);
+      console.log(lease.leaseId, lease.expiresAt);`;
+    expect(await evaluate(consumer, script)).toBe('run-1:worker-a:1 10');
+  });
+
+  it('its command runs there', async () => {
+    const { stdout } = await run(process.execPath, [join(consumer, 'node_modules/.bin/lessor'), '--help'], {
+      cwd: consumer,
+    });
+    expect(stdout).toContain('lessor run');
+  });
+
+  it.each([
+    ['postgres://127.0.0.1:1/none', 'pg'],
+    ['redis://127.0.0.1:1', 'ioredis'],
+    ['sqlite:./none.db', 'better-sqlite3'],
+  ])('a store at %s without its client is a sentence that says what to install', async (url, client) => {
+    const script = `
+      import { openStore } from 'lessor';
+      try { await openStore('${url}'); } catch (error) { console.log(error.message); }`;
+    const message = await evaluate(consumer, script);
+    expect(message).toMatch(/npm install/);
+    expect(message).toContain(client);
+  });
+
+  it.each(CONSUMERS)('it type-checks with moduleResolution %s and %s', async (resolution, beside, packages) => {
+    const typed = await consumerWith(`${resolution} ${beside}`, ['xstate', '@types/node', ...packages]);
+    await writeFile(join(typed, 'consumer.ts'), CONSUMER);
+    await writeFile(join(typed, 'tsconfig.json'), JSON.stringify(tsconfig(resolution)));
+    const { stdout } = await run(process.execPath, [TSC, '-p', typed], { cwd: typed }).catch(
+      (error: unknown) => error as { stdout: string },
+    );
+    // The declarations of every library are checked, ours included; only what concerns this package counts.
+    expect(stdout.split('\n').filter((line) => /^(consumer|node_modules\/lessor)/.test(line))).toEqual([]);
+  });
+});
+
+/** A folder with the packed package in it, and links to packages that this project has installed. */
+async function consumerWith(name: string, packages: readonly string[]): Promise<string> {
+  const consumer = join(folder, name);
+  await cp(installed, consumer, { recursive: true, verbatimSymlinks: true });
+  for (const name of packages) {
+    const target = join(ROOT, 'node_modules', name);
+    if (!existsSync(target)) throw new Error(`${name} is not installed here`);
+    const link = join(consumer, 'node_modules', name);
+    await mkdir(dirname(link), { recursive: true });
+    await symlink(target, link);
+  }
+  return consumer;
+}
+
+async function evaluate(cwd: string, script: string, type: 'module' | 'commonjs' = 'module'): Promise<string> {
+  const { stdout } = await run(process.execPath, [`--input-type=${type}`, '--no-warnings', '-e', script], { cwd });
+  return stdout.trim();
+}
+
+const CONSUMER = `
+import { LeaseRegistry, type Lease, type LeaseStore } from 'lessor';
+import * as machines from 'lessor/machines';
+import * as testing from 'lessor/testing';
+const lease: Lease | null = new LeaseRegistry({ ttlSeconds: 10 }).acquire('run-1', 'worker-a', 0);
+// @ts-expect-error the time is a number of seconds
+new LeaseRegistry({ ttlSeconds: 10 }).acquire('run-1', 'worker-a', '0');
+export type Renewed = Awaited<ReturnType<LeaseStore['renew']>>;
+export { lease, machines, testing };
+`;
+
+function tsconfig(resolution: string): object {
+  return {
+    compilerOptions: {
+      target: 'es2022',
+      lib: ['es2023', 'esnext.disposable'],
+      types: ['node'],
+      strict: true,
+      noEmit: true,
+      skipLibCheck: false,
+      module: resolution === 'nodenext' ? 'nodenext' : 'preserve',
+      moduleResolution: resolution,
+    },
+    files: ['consumer.ts'],
+  };
+}
