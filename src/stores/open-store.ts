@@ -1,0 +1,89 @@
+import { mkdirSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { StoreUnavailableError } from '../errors.ts';
+import { checkObject, checkString, rangeError } from '../options.ts';
+import type { LeaseStore } from './store.ts';
+
+export interface OpenStoreOptions {
+  /** SQLite: so long a call waits for the file's lock, in seconds. @default 5 */
+  readonly busyTimeoutSeconds?: number | undefined;
+}
+
+type Opener = (rest: string, options: OpenStoreOptions) => Promise<LeaseStore>;
+
+const OPENERS: Readonly<Record<string, Opener>> = {
+  'memory:': openMemory,
+  'sqlite:': openSqlite,
+};
+
+/**
+ * Opens the store that the URL names. Its client is loaded only now, and `close()` ends what was opened.
+ *
+ * - `memory:` keeps leases in this process alone.
+ * - `sqlite:./leases.db` is a file, from the working directory on; `sqlite:/var/lib/leases.db` an absolute one, which
+ *   `sqlite:///var/lib/leases.db` means too; `sqlite:~/leases.db` one in the user's home. What follows the colon is the path
+ *   as it stands: nothing in it is decoded. Its folder is made. The driver is `better-sqlite3` where that is installed, else
+ *   `libsql`, else `node:sqlite`.
+ *
+ * @throws RangeError when the URL names no store.
+ * @throws StoreUnavailableError when the client is not installed, saying what to install, or the store cannot be opened.
+ * @example
+ * await using store = await openStore('sqlite:./leases.db');
+ * const result = await store.acquire({ runId: 'job-42', workerId: 'a', acquisitionId: randomUUID(), ttlSeconds: 30 });
+ */
+export async function openStore(url: string, options: OpenStoreOptions = {}): Promise<LeaseStore> {
+  checkString('url', url);
+  checkObject('options', options);
+  const scheme = /^[a-z]+:/.exec(url)?.[0] ?? '';
+  const open = Object.hasOwn(OPENERS, scheme) ? OPENERS[scheme] : undefined;
+  if (!open) throw rangeError('url', `to begin with ${Object.keys(OPENERS).join(', ')}`, url);
+  return open(url.slice(scheme.length), options);
+}
+
+async function openMemory(rest: string): Promise<LeaseStore> {
+  if (rest !== '') throw rangeError('url', 'to be `memory:` and no more', `memory:${rest}`);
+  const { MemoryStore } = await import('./memory.ts');
+  return new MemoryStore();
+}
+
+async function openSqlite(path: string, { busyTimeoutSeconds }: OpenStoreOptions): Promise<LeaseStore> {
+  const file = sqlitePath(path);
+  const [{ loadSqliteDriver }, { SqliteStore }] = await Promise.all([
+    import('./sqlite/drivers.ts'),
+    import('./sqlite.ts'),
+  ]);
+  const Driver = await loadSqliteDriver();
+  const database = openFile(() => new Driver(file), file);
+  try {
+    return await SqliteStore.open({ database, busyTimeoutSeconds, ownsDatabase: true });
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+function openFile<Database>(open: () => Database, file: string): Database {
+  try {
+    mkdirSync(dirname(file), { recursive: true });
+    return open();
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new StoreUnavailableError(`The SQLite file ${JSON.stringify(file)} cannot be opened: ${why}`, {
+      cause: error,
+    });
+  }
+}
+
+function sqlitePath(path: string): string {
+  if (path === '' || path.includes('\0')) throw rangeError('url', 'to name a file', `sqlite:${path}`);
+  if (path === ':memory:') throw rangeError('url', 'to name a file. A store in memory is `memory:`', `sqlite:${path}`);
+  if (path.startsWith('//') && !path.startsWith('///')) {
+    throw rangeError(
+      'url',
+      'to name a file of this machine, as in `sqlite:/path` or `sqlite:///path`',
+      `sqlite:${path}`,
+    );
+  }
+  return path.replace(/^\/\/\//, '/').replace(/^~(?=\/)/, () => join(homedir()));
+}

@@ -1,0 +1,209 @@
+import type { LeaseRef } from '../lease.ts';
+import { checkDuration, checkObject } from '../options.ts';
+import { names } from './lost-reason.ts';
+import {
+  checkAcquireRequest,
+  checkListQuery,
+  checkReadRequest,
+  checkReleaseRequest,
+  checkRenewRequest,
+  checkRevokeRequest,
+  nextFencingToken,
+} from './requests.ts';
+import { SqliteConnection } from './sqlite/connection.ts';
+import { checkSqliteDatabase, type SqliteDatabase } from './sqlite/database.ts';
+import type { CurrentRow, LeaseRow, RecordRow } from './sqlite/rows.ts';
+import { expiryAfter, isCurrentRow, isLiveRow, leaseOf, reasonOf, recordOf, refusalOf } from './sqlite/rows.ts';
+import type { SqliteStatements } from './sqlite/statements.ts';
+import type {
+  AcquireRequest,
+  AcquireResult,
+  CallOptions,
+  Durability,
+  LeaseRecord,
+  LeaseStore,
+  ListQuery,
+  ReleaseRequest,
+  RenewResult,
+  RevokedLease,
+  RevokeReason,
+} from './store.ts';
+
+export interface SqliteStoreOptions {
+  /**
+   * An open connection of `better-sqlite3` 12, `libsql` 0.5 or `node:sqlite` (Node 22.16). While its user has a
+   * transaction open on it, the store waits.
+   */
+  readonly database: SqliteDatabase;
+  /** So long a call waits for the file's lock, in seconds, without stopping the event loop. @default 5 */
+  readonly busyTimeoutSeconds?: number | undefined;
+  /**
+   * Whether the connection is the store's alone. Then it is set to WAL, with every commit synced to the disk, and closed
+   * with the store. Else its settings stay as they are, and `durability` tells what they keep. @default false
+   */
+  readonly ownsDatabase?: boolean | undefined;
+}
+
+/** Records that are read at once by `list`. */
+const PAGE_ROWS = 500;
+
+/**
+ * Leases in a SQLite file, shared by any number of processes of one machine. Its clock is the machine's, as SQLite reads
+ * it, in whole milliseconds. Runs are listed in the order of their bytes in UTF-8.
+ *
+ * It cannot push: a file tells nobody that it changed, and looking costs as much as asking. So there is no `changes`.
+ */
+export class SqliteStore implements LeaseStore {
+  readonly durability: Durability;
+  readonly #connection: SqliteConnection;
+  readonly #statements: SqliteStatements;
+
+  private constructor(connection: SqliteConnection) {
+    this.durability = connection.durability;
+    this.#connection = connection;
+    this.#statements = connection.statements;
+  }
+
+  /**
+   * Opens the leases in the connection's file, making the tables where there are none.
+   *
+   * @throws StoreUnavailableError when the file cannot be used, or was written by a newer version.
+   * @throws StateLostError when the file has some of the tables only: it would count from 1 again.
+   */
+  static async open(options: SqliteStoreOptions): Promise<SqliteStore> {
+    checkObject('options', options);
+    const { database, busyTimeoutSeconds = 5, ownsDatabase = false } = options;
+    checkSqliteDatabase('database', database);
+    checkDuration('busyTimeoutSeconds', busyTimeoutSeconds);
+    return new SqliteStore(await SqliteConnection.open({ database, busyTimeoutSeconds, ownsDatabase }));
+  }
+
+  async acquire(request: AcquireRequest, options?: CallOptions): Promise<AcquireResult> {
+    checkAcquireRequest(request, options);
+    // Whoever finds the run held has only read, so that a crowd that waits for a run keeps no writer waiting.
+    const held = await this.#connection.read((now) => refusalOf(this.#rowOf(request.runId), request, now), options);
+    return held ?? this.#connection.write((now) => this.#acquire(request, now), options);
+  }
+
+  async renew(leases: readonly LeaseRef[], ttlSeconds: number, options?: CallOptions): Promise<readonly RenewResult[]> {
+    checkRenewRequest(leases, ttlSeconds, options);
+    if (leases.length === 0) {
+      this.#connection.checkOpen();
+      return [];
+    }
+    return this.#connection.write((now) => this.#renew(leases, ttlSeconds, now), options);
+  }
+
+  async release(lease: ReleaseRequest, options?: CallOptions): Promise<boolean> {
+    checkReleaseRequest(lease, options);
+    return this.#connection.write(() => {
+      const row = this.#rowOf(lease.runId);
+      if (!isCurrentRow(row) || !names(lease, row)) return false;
+      this.#statements.release.run(lease.runId);
+      return true;
+    }, options);
+  }
+
+  async revoke(runId: string, why: RevokeReason, options?: CallOptions): Promise<RevokedLease | null> {
+    checkRevokeRequest(runId, why, options);
+    return this.#connection.write((now) => {
+      const row = this.#rowOf(runId);
+      if (!isCurrentRow(row)) return null;
+      this.#statements.revoke.run(why.by, why.reason, now, runId);
+      const { acquisitionId: _, ...lease } = leaseOf(row, row.expiresAt, row.ttlSeconds);
+      return lease;
+    }, options);
+  }
+
+  async read(runId: string, options?: CallOptions): Promise<LeaseRecord | null> {
+    checkReadRequest(runId, options);
+    return this.#connection.read((now) => {
+      const row = this.#statements.record.get(runId) as RecordRow | undefined;
+      return row === undefined ? null : recordOf(row, now);
+    }, options);
+  }
+
+  async *list(query: ListQuery = {}, options?: CallOptions): AsyncIterableIterator<LeaseRecord> {
+    checkListQuery(query, options);
+    const { prefix = '', workerId, state } = query;
+    let page = await this.#page(this.#statements.recordsFrom, prefix, options);
+    while (page.length > 0) {
+      for (const record of page) {
+        // Runs with the prefix stand together, and nothing in it is a pattern.
+        if (!record.runId.startsWith(prefix)) return;
+        if ((workerId ?? record.workerId) === record.workerId && (state ?? record.state) === record.state) yield record;
+      }
+      page = await this.#page(this.#statements.recordsAfter, page.at(-1)!.runId, options);
+    }
+  }
+
+  async currentFence(runId: string, options?: CallOptions): Promise<number> {
+    checkReadRequest(runId, options);
+    return this.#connection.read(() => this.#fenceOf(runId), options);
+  }
+
+  async close(): Promise<void> {
+    this.#connection.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #acquire(request: AcquireRequest, now: number): AcquireResult {
+    const row = this.#rowOf(request.runId);
+    const held = refusalOf(row, request, now);
+    if (held) return held;
+    return isLiveRow(row, now) ? this.#extend(row, request, now) : this.#grant(request, now);
+  }
+
+  #grant({ runId, workerId, acquisitionId, ttlSeconds }: AcquireRequest, now: number): AcquireResult {
+    const fencingToken = nextFencingToken(this.#fenceOf(runId));
+    const expiresAt = expiryAfter(now, ttlSeconds);
+    this.#statements.keep.run(runId, workerId, fencingToken, acquisitionId, now, expiresAt, ttlSeconds);
+    const lease = leaseOf({ runId, workerId, fencingToken, acquisitionId }, expiresAt, ttlSeconds);
+    return { status: 'granted', lease, extended: false };
+  }
+
+  #extend(row: CurrentRow, { acquisitionId, ttlSeconds }: AcquireRequest, now: number): AcquireResult {
+    const expiresAt = Math.max(row.expiresAt, expiryAfter(now, ttlSeconds));
+    this.#statements.extend.run(acquisitionId, expiresAt, ttlSeconds, row.runId);
+    this.#statements.moveFence.run(acquisitionId, row.runId, row.fencingToken);
+    const lease = leaseOf({ ...row, acquisitionId }, expiresAt, ttlSeconds);
+    return { status: 'granted', lease, extended: true };
+  }
+
+  #renew(leases: readonly LeaseRef[], ttlSeconds: number, now: number): readonly RenewResult[] {
+    const runIds = [...new Set(leases.map(({ runId }) => runId))];
+    const rows = new Map(
+      (this.#statements.rows.all(JSON.stringify(runIds)) as LeaseRow[]).map((row) => [row.runId, row]),
+    );
+    const expiry = expiryAfter(now, ttlSeconds);
+    const renewed = new Set<string>();
+    const results = leases.map((lease): RenewResult => {
+      const row = rows.get(lease.runId);
+      if (!isLiveRow(row, now) || !names(lease, row)) {
+        return { status: 'lost', reason: reasonOf(lease, row) };
+      }
+      renewed.add(lease.runId);
+      return { status: 'renewed', expiresAt: Math.max(row.expiresAt, expiry) };
+    });
+    if (renewed.size > 0) this.#statements.renew.run(expiry, ttlSeconds, JSON.stringify([...renewed]));
+    return results;
+  }
+
+  #page(statement: SqliteStatements['recordsFrom'], runId: string, options?: CallOptions): Promise<LeaseRecord[]> {
+    return this.#connection.read(
+      (now) => (statement.all(runId, PAGE_ROWS) as RecordRow[]).map((row) => recordOf(row, now)),
+      options,
+    );
+  }
+
+  #rowOf(runId: string): LeaseRow | undefined {
+    return this.#statements.row.get(runId) as LeaseRow | undefined;
+  }
+
+  #fenceOf(runId: string): number {
+    return (this.#statements.fence.get(runId, runId) as { fence: number }).fence;
+  }
+}

@@ -1,0 +1,66 @@
+import type { SqliteDatabase, SqliteStatement } from './database.ts';
+
+/** The columns under the names of `LeaseRow` and `RecordRow`. */
+const ROW = `lease.run_id AS runId, worker_id AS workerId, fencing_token AS fencingToken, acquisition_id AS acquisitionId,
+  expires_at AS expiresAt, ttl_seconds AS ttlSeconds, revoked_at AS revokedAt`;
+const RECORD = `${ROW}, acquired_at AS acquiredAt, revoked_by AS revokedBy, revoked_reason AS revokedReason,
+  (SELECT fence.fencing_token FROM lessor_fence AS fence WHERE fence.run_id = lease.run_id) AS fence`;
+
+/** Every statement of the store, by what it does. None reads what it writes: see `SqliteDatabase`. */
+const SQL = {
+  /** Takes the lock of the one writer at once: nothing that was read before it can be old. */
+  begin: 'BEGIN IMMEDIATE',
+  commit: 'COMMIT',
+  rollback: 'ROLLBACK',
+
+  /** The time, and the marker of the file that these tables are in. */
+  look: `SELECT unixepoch('subsec') AS now, (SELECT value FROM lessor_meta WHERE key = 'marker') AS marker`,
+
+  /** One run's row. */
+  row: `SELECT ${ROW} FROM lessor_lease AS lease WHERE run_id = ?`,
+
+  /** The rows of a JSON array of runs, each looked up by its key. */
+  rows: `SELECT ${ROW} FROM json_each(?) AS asked CROSS JOIN lessor_lease AS lease ON lease.run_id = asked.value`,
+
+  /** One run's record. */
+  record: `SELECT ${RECORD} FROM lessor_lease AS lease WHERE run_id = ?`,
+
+  /** Records in the order of their runs: those from a run on, and those after one. */
+  recordsFrom: `SELECT ${RECORD} FROM lessor_lease AS lease WHERE run_id >= ? ORDER BY run_id LIMIT ?`,
+  recordsAfter: `SELECT ${RECORD} FROM lessor_lease AS lease WHERE run_id > ? ORDER BY run_id LIMIT ?`,
+
+  /** The highest token ever issued for the run. */
+  fence: `SELECT max(
+    coalesce((SELECT fencing_token FROM lessor_lease WHERE run_id = ?), 0),
+    coalesce((SELECT fencing_token FROM lessor_fence WHERE run_id = ?), 0)
+  ) AS fence`,
+
+  /** The run's newest lease. */
+  keep: `INSERT INTO lessor_lease (run_id, worker_id, fencing_token, acquisition_id, acquired_at, expires_at, ttl_seconds)
+    VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (run_id) DO UPDATE SET worker_id = excluded.worker_id, fencing_token = excluded.fencing_token,
+      acquisition_id = excluded.acquisition_id, acquired_at = excluded.acquired_at, expires_at = excluded.expires_at,
+      ttl_seconds = excluded.ttl_seconds, revoked_by = NULL, revoked_reason = NULL, revoked_at = NULL`,
+
+  /** A live lease under a new acquisition: the token and the moment it began stay. */
+  extend: `UPDATE lessor_lease SET acquisition_id = ?, expires_at = ?, ttl_seconds = ? WHERE run_id = ?`,
+
+  /** The fence row of a token goes over to its new acquisition, else the fence would refuse the new handle. */
+  moveFence: `UPDATE lessor_fence SET acquisition_id = ? WHERE run_id = ? AND fencing_token = ?`,
+
+  /** The live leases of a JSON array of runs, none shortened. */
+  renew: `UPDATE lessor_lease SET expires_at = max(expires_at, ?), ttl_seconds = ?
+    WHERE run_id IN (SELECT value FROM json_each(?))`,
+
+  /** The row stays: without the last token that was issued, the next one could repeat it. */
+  release: `UPDATE lessor_lease SET expires_at = NULL WHERE run_id = ?`,
+  revoke: `UPDATE lessor_lease SET expires_at = NULL, revoked_by = ?, revoked_reason = ?, revoked_at = ? WHERE run_id = ?`,
+} as const;
+
+export type SqliteStatements = Readonly<Record<keyof typeof SQL, SqliteStatement>>;
+
+/** Prepares each statement, once. */
+export function prepareStatements(database: SqliteDatabase): SqliteStatements {
+  const prepared = Object.entries(SQL).map(([name, sql]) => [name, database.prepare(sql)] as const);
+  return Object.fromEntries(prepared) as SqliteStatements;
+}
