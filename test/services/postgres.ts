@@ -154,6 +154,13 @@ async function open(folder: string, user: SystemUser | undefined, settings: obje
   };
 }
 
+/** A pool of a test's own. Whoever ends the server under it is told by the calls, not by an event that nobody hears. */
+export function openPool(url: string, settings: pg.PoolConfig = {}): pg.Pool {
+  const pool = new pg.Pool({ connectionString: url, max: 40, ...settings });
+  pool.on('error', () => {});
+  return pool;
+}
+
 async function query(url: string, sql: string): Promise<ReadonlyArray<Record<string, unknown>>> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
   // The server may be killed under it: that is the query's rejection, not an event without a listener.

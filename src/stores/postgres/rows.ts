@@ -1,0 +1,50 @@
+/** Times travel as whole microseconds since the epoch, in decimal digits: exact, and the same in every time zone and driver. */
+import { toFencingToken } from '../../options.ts';
+import type { RunState } from '../../lease.ts';
+import type { LeaseRecord } from '../store.ts';
+
+const MICROSECONDS = 1e6;
+
+/** Rounded up, so that nobody sees an expiry earlier than the one that the worker counts with. */
+export function toMicroseconds(seconds: number): number {
+  return Math.ceil(seconds * MICROSECONDS);
+}
+
+export function fromMicroseconds(digits: unknown): number {
+  return Number(digits) / MICROSECONDS;
+}
+
+/** A run's record, from a row of `read` or `list`. */
+export function recordOf(row: Readonly<Record<string, unknown>>): LeaseRecord {
+  return {
+    runId: String(row['run_id']),
+    state: row['state'] as RunState,
+    workerId: String(row['worker_id']),
+    fencingToken: toFencingToken(row['token']),
+    acquiredAt: fromMicroseconds(row['acquired_us']),
+    expiresAt: row['until_us'] === null ? null : fromMicroseconds(row['until_us']),
+    remainingSeconds: fromMicroseconds(row['remaining_us']),
+    ttlSeconds: Number(row['ttl']),
+    fence: toFencingToken(row['fence']),
+    revoked:
+      row['revoked_us'] === null
+        ? null
+        : {
+            by: String(row['revoked_by']),
+            reason: String(row['revoked_reason']),
+            at: fromMicroseconds(row['revoked_us']),
+          },
+  };
+}
+
+/** The first name after all that begin with the prefix, in the order of bytes; null when there is none. */
+export function afterPrefix(prefix: string): string | null {
+  const points = [...prefix].map((character) => character.codePointAt(0)!);
+  while (points.length > 0) {
+    const last = points.pop()!;
+    if (last === 0x10ffff) continue;
+    // No character lies between D7FF and E000.
+    return String.fromCodePoint(...points, last === 0xd7ff ? 0xe000 : last + 1);
+  }
+  return null;
+}
