@@ -10,8 +10,8 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const SCRIPT = `
 import assert from 'node:assert/strict';
 import { createActor } from 'xstate';
-import { LeaseRegistry, MemoryStore } from './dist/src/index.js';
-import { leaseMachine, registryLogic } from './dist/machines/index.js';
+import { LeaseRegistry, MemoryStore, registryLogic } from './dist/src/index.js';
+import { leaseMachine } from './dist/machines/index.js';
 
 assert.doesNotMatch(import.meta.resolve('xstate'), /development/);
 

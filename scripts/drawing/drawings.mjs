@@ -7,7 +7,7 @@ import { mermaidOf, tableOf } from './mermaid.mjs';
 import { registryChart } from './registry.mjs';
 import { svgOf } from './svg.mjs';
 
-const START = '<!-- drawn from machines/lease.machine.ts by `npm run draw` -->';
+const START = '<!-- lease machine: drawn by `npm run draw` -->';
 const END = '<!-- end of the drawing -->';
 
 /** The files as `[path, text]`. `read` gives what stands in a file now, or an empty text. */
@@ -18,7 +18,7 @@ export async function drawings(read) {
     files.push([`machines/${name}.svg`, svgOf({ title: name, lead: chart.description, graph: await layOut(chart) })]);
   }
   const readme = read('README.md');
-  if (readme.includes(START)) files.push(['README.md', withBlock(readme, mermaidBlock(charts.lease))]);
+  if (readme.includes(START)) files.push(['README.md', withBlock(readme, leaseBlock(charts.lease))]);
   return files;
 }
 
@@ -63,6 +63,11 @@ ${mermaidBlock(keeper)}
 
 function statesOf({ states }) {
   return states.map(({ name, description }) => `- **${name}**: ${description}`).join('\n');
+}
+
+function leaseBlock(lease) {
+  const picture = `![The chart of one run: ${lease.states.map(({ name }) => name).join(', ')}](machines/lease.svg)`;
+  return `${picture}\n\n<details>\n<summary>The same as Mermaid text</summary>\n\n${mermaidBlock(lease)}\n\n</details>`;
 }
 
 function mermaidBlock(chart) {

@@ -1,6 +1,6 @@
 // The registry as it shows itself to an inspector: a few calls are made, and what was recorded is drawn.
 import { createActor } from 'xstate';
-import { registryLogic } from '../../dist/machines/index.js';
+import { registryLogic } from '../../dist/machines/registry.logic.js';
 
 const TTL_SECONDS = 10;
 const claim = (runId, workerId, fencingToken) => ({ leaseId: `${runId}:${workerId}:${fencingToken}`, fencingToken });
