@@ -7,3 +7,5 @@ export { leaseLogic } from './lease.logic.ts';
 export type { LeaseActorRef, LeaseSnapshot } from './lease.logic.ts';
 export type { RegistryActorRef, RegistryInput, RegistrySnapshot } from './registry.logic.ts';
 export type { RegistryAnswer, RegistryEvent, RegistryRecord } from './registry.events.ts';
+export { keeperMachine } from './keeper.machine.ts';
+export type { KeeperContext, KeeperEvent, KeeperInput, KeeperNews } from './keeper.types.ts';

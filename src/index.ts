@@ -6,8 +6,25 @@ export type { RegistryAnswer, RegistryEvent, RegistryRecord } from '../machines/
 export type { RegistryActorRef, RegistryInput, RegistrySnapshot } from '../machines/registry.logic.ts';
 export type { LeaseActorRef, LeaseSnapshot } from '../machines/lease.logic.ts';
 export type { RegistryEvents } from './registry/registry-events.ts';
+export { inspectLeases } from './inspect/inspect-leases.ts';
+export type { InspectLeasesOptions } from './inspect/inspect-leases.ts';
 export type { Inspector } from './inspect/quiet-inspector.ts';
 
+export { LeaseManager } from './manager/lease-manager.ts';
+export type { AcquireOptions, TryAcquireOptions } from './manager/lease-manager.ts';
+export type { LeaseManagerOptions } from './manager/settings.ts';
+export type { ManagerEvents } from './manager/manager-events.ts';
+export { HeldLease } from './manager/held-lease.ts';
+export type { Work } from './manager/hold.ts';
+export { fromHold } from './manager/from-hold.ts';
+export type { FromHoldInput, FromHoldOutput, FromHoldWork } from './manager/from-hold.ts';
+export type { GuardedLease } from './manager/guard.ts';
+export type { Clock } from './clock.ts';
+
+export { openStore } from './stores/open-store.ts';
+export type { OpenStoreOptions } from './stores/open-store.ts';
+export { SqliteStore } from './stores/sqlite.ts';
+export type { SqliteStoreOptions } from './stores/sqlite.ts';
 export { MemoryStore } from './stores/memory.ts';
 export type { MemoryStoreOptions } from './stores/memory.ts';
 export type {

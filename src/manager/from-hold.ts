@@ -1,0 +1,61 @@
+import type { PromiseActorLogic } from 'xstate';
+import { fromPromise } from 'xstate';
+import { LeaseLostError, LeaseNotAvailableError } from '../errors.ts';
+import type { HeldLease } from './held-lease.ts';
+import type { AcquireOptions, LeaseManager } from './lease-manager.ts';
+
+/** What a hold inside a machine is given: the run, how to acquire it, and whatever the work needs. */
+export interface FromHoldInput extends Omit<AcquireOptions, 'signal'> {
+  readonly runId: string;
+}
+
+/** How a hold inside a machine ended. Any other failure, the work's own included, is the actor's error. */
+export type FromHoldOutput<Result> =
+  | { readonly status: 'done'; readonly result: Result }
+  /** The lease ended before the work did: acquire again, read again, redo. */
+  | { readonly status: 'lost'; readonly error: LeaseLostError }
+  /** Another worker still had the run when the wait was over. */
+  | { readonly status: 'refused'; readonly error: LeaseNotAvailableError };
+
+export interface FromHoldWork<Input> {
+  readonly input: Input;
+  readonly lease: HeldLease;
+  /** Aborts when the lease is lost, and when the actor is stopped. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A hold as actor logic, to `invoke` or `spawn` in a machine of your own: acquires the run that its input names, renews the
+ * lease while `work` goes on, releases it, and is done with an output that says how it ended.
+ *
+ * Stopping the actor ends the wait for the run or, while work goes on, aborts the work's `signal`; the lease is released
+ * once the work has settled.
+ *
+ * @example
+ * const worker = setup({ actors: { job: fromHold(leases, ({ lease, signal }) => doJob(lease, signal)) } }).createMachine({
+ *   invoke: {
+ *     id: 'job', src: 'job', input: { runId: 'job-42', waitSeconds: 60 },
+ *     onDone: [{ guard: ({ event }) => event.output.status === 'done', target: '.finished' }, { target: '.again' }],
+ *   },
+ *   initial: 'working',
+ *   states: { working: {}, finished: {}, again: {} },
+ * });
+ */
+export function fromHold<Result, Input extends FromHoldInput = FromHoldInput>(
+  leases: Pick<LeaseManager, 'hold'>,
+  work: (given: FromHoldWork<Input>) => Result | PromiseLike<Result>,
+): PromiseActorLogic<FromHoldOutput<Awaited<Result>>, Input> {
+  return fromPromise(async ({ input, signal }) => {
+    const { runId, ...options } = input;
+    try {
+      const result = await leases.hold(runId, { ...options, signal }, (lease) =>
+        work({ input, lease, signal: AbortSignal.any([signal, lease.signal]) }),
+      );
+      return { status: 'done', result };
+    } catch (error) {
+      if (error instanceof LeaseLostError) return { status: 'lost', error };
+      if (error instanceof LeaseNotAvailableError) return { status: 'refused', error };
+      throw error;
+    }
+  });
+}

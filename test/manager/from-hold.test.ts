@@ -1,0 +1,97 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { createActor, setup, toPromise } from 'xstate';
+import type { FromHoldWork } from '../../src/index.ts';
+import { fromHold, LeaseManager, MemoryStore } from '../../src/index.ts';
+
+const input = { runId: 'job-42' };
+
+/** A user's machine: works under a lease, and ends in a state that says how it went. */
+function machineOf<Result>(leases: LeaseManager, work: (given: FromHoldWork<typeof input>) => Promise<Result>) {
+  return setup({ actors: { job: fromHold(leases, work) } }).createMachine({
+    initial: 'working',
+    states: {
+      working: {
+        invoke: {
+          id: 'job',
+          src: 'job',
+          input,
+          onDone: [
+            { guard: ({ event }) => event.output.status === 'done', target: 'finished' },
+            { guard: ({ event }) => event.output.status === 'lost', target: 'lost' },
+            { target: 'refused' },
+          ],
+          onError: 'failed',
+        },
+        on: { cancel: 'cancelled' },
+      },
+      finished: { type: 'final' },
+      lost: { type: 'final' },
+      refused: { type: 'final' },
+      failed: { type: 'final' },
+      cancelled: { type: 'final' },
+    },
+  });
+}
+
+async function endOf(leases: LeaseManager, work: (given: FromHoldWork<typeof input>) => Promise<unknown>) {
+  const actor = createActor(machineOf(leases, work)).start();
+  await toPromise(actor);
+  return actor.getSnapshot().value;
+}
+
+describe('a hold inside a machine of the user’s own', () => {
+  it('is done with the result, and the run is free again', async () => {
+    await using store = new MemoryStore();
+    await using leases = new LeaseManager(store);
+    let seen: string | undefined;
+    expect(await endOf(leases, async ({ lease }) => (seen = lease.runId))).toBe('finished');
+    expect(seen).toBe('job-42');
+    expect((await store.read('job-42'))?.state).toBe('free');
+  });
+
+  it('ends as refused when another worker has the run', async () => {
+    await using store = new MemoryStore();
+    await store.acquire({ runId: 'job-42', workerId: 'worker-b', acquisitionId: 'b', ttlSeconds: 60 });
+    await using leases = new LeaseManager(store);
+    expect(await endOf(leases, async () => expect.unreachable())).toBe('refused');
+  });
+
+  it('ends as lost when the lease ended first, although the work returned', async () => {
+    let seconds = 0;
+    await using store = new MemoryStore({ now: () => seconds });
+    await using leases = new LeaseManager(store, { ttlSeconds: 1.5 });
+    const end = endOf(leases, async ({ signal }) => {
+      seconds += 2;
+      while (!signal.aborted) await sleep(10);
+      return 'late';
+    });
+    expect(await end).toBe('lost');
+  });
+
+  it('ends as failed with the work’s own error', async () => {
+    await using store = new MemoryStore();
+    await using leases = new LeaseManager(store);
+    expect(await endOf(leases, () => Promise.reject(new Error('the work’s own')))).toBe('failed');
+  });
+
+  it('aborts the work when the machine leaves the state, and frees the run once the work has settled', async () => {
+    await using store = new MemoryStore();
+    await using leases = new LeaseManager(store);
+    let reached: () => void = () => undefined;
+    const working = new Promise<void>((resolve) => (reached = resolve));
+    let settled: () => void = () => undefined;
+    const stopped = new Promise<void>((resolve) => (settled = resolve));
+    const machine = machineOf(leases, async ({ signal }) => {
+      reached();
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+      settled();
+    });
+    const actor = createActor(machine).start();
+    await working;
+    actor.send({ type: 'cancel' });
+    await stopped;
+    while ((await store.read('job-42'))?.state !== 'free') await sleep(5);
+    expect(actor.getSnapshot().value).toBe('cancelled');
+  });
+});
