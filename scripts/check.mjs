@@ -61,7 +61,7 @@ async function runStep({ name, command }, { show = false } = {}) {
   });
   const seconds = ((performance.now() - start) / 1000).toFixed(1);
   console.log(`${code === 0 ? 'ok' : 'FAILED'}  ${name} (${seconds} s)`);
-  if (code !== 0) process.stdout.write(`\n$ ${command}\n${Buffer.concat(said)}\n`);
+  if (code !== 0) process.stdout.write(`\n$ ${command}\n${Buffer.concat(said).toString()}\n`);
   // The tests are counted one by one, in their own report.
   if (!show) counts[code === 0 ? 'passed' : 'failed'] += 1;
   return code === 0;

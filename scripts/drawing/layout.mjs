@@ -138,7 +138,7 @@ function edgeOf(transition, index, states) {
 }
 
 /** A transition's label in coloured parts, one list per line: the event and its guard, then what it does. */
-export function partsOf({ event, guard, actions }) {
+function partsOf({ event, guard, actions }) {
   const first = [['event', event], ...(guard ? [['guard', ` [${guard}]`]] : [])];
   if (actions.length === 0) return [first];
   const action = [['action', `/ ${actions.join(', ')}`]];

@@ -153,6 +153,6 @@ function round(value) {
   return Math.round(value * 10) / 10;
 }
 
-export function escape(text) {
+function escape(text) {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }
