@@ -1,0 +1,229 @@
+import { StoreUnavailableError, type StateLostError } from '../errors.ts';
+import type { LeaseRef } from '../lease.ts';
+import { answerOf, grantedOf, heldOf, recordOf, revokedOf, toMicroseconds } from './redis/answers.ts';
+import type { Answer } from './redis/answers.ts';
+import { RedisCalls, stateLost } from './redis/calls.ts';
+import { RedisChanges } from './redis/changes.ts';
+import { RedisKeys, bucketOf } from './redis/keys.ts';
+import { listRuns } from './redis/listing.ts';
+import { openRedis, type OpenRedis, type RedisStoreOptions } from './redis/open.ts';
+import { renewalsOf } from './redis/renewals.ts';
+import { ACQUIRE, LIST, READ, RELEASE, RENEW, REVOKE, type Script } from './redis/scripts.ts';
+import {
+  checkAcquireRequest,
+  checkListQuery,
+  checkReadRequest,
+  checkReleaseRequest,
+  checkRenewRequest,
+  checkRevokeRequest,
+  nextFencingToken,
+} from './requests.ts';
+import type {
+  AcquireRequest,
+  AcquireResult,
+  CallOptions,
+  Durability,
+  LeaseRecord,
+  LeaseStore,
+  ListQuery,
+  ReleaseRequest,
+  RenewResult,
+  RevokedLease,
+  RevokeReason,
+  RunChange,
+} from './store.ts';
+
+export type { RedisClient } from './redis/client.ts';
+export type { RedisStoreOptions } from './redis/open.ts';
+
+/** Records that are asked for at once by `list`. */
+const PAGE = 100;
+
+/**
+ * Leases in Redis 6.2 or newer, on a single server, behind sentinels, or on a cluster. Its clock is the server's.
+ *
+ * A token is at least the server's clock in milliseconds. So it neither repeats nor goes back when Redis forgets what it had
+ * acknowledged, as it may: after a restart without the append-only file, a flush, an eviction, or the promotion of a replica
+ * that had not got everything. `durability` says what was found at opening. A store that sees that its server has forgotten
+ * rejects every call with `StateLostError` until it is opened anew.
+ *
+ * After a promotion two workers may believe that they hold a run, until the older one is at its deadline. Likewise when the
+ * server's clock is stepped forward; one stepped back prolongs leases. Fenced writes of the older one are refused.
+ *
+ * The store works on a connection of its own, opened like the client that it is given, and one more once `changes` is
+ * called. A command is sent once: what was on its way when a connection broke is `OutcomeUnknownError`.
+ */
+export class RedisStore implements LeaseStore {
+  readonly durability: Durability;
+  readonly #redis: OpenRedis;
+  readonly #calls: RedisCalls;
+  readonly #keys: RedisKeys;
+  readonly #changes: RedisChanges;
+  #lost: StateLostError | undefined;
+  #closed = false;
+
+  private constructor(redis: OpenRedis) {
+    this.durability = redis.durability;
+    this.#redis = redis;
+    this.#calls = redis.calls;
+    this.#keys = redis.keys;
+    this.#changes = new RedisChanges(redis.connection, redis.keys);
+  }
+
+  /**
+   * Opens the leases at the server or cluster of the client, or of the URL.
+   *
+   * @throws TypeError when the client is none of `ioredis` or `redis`, is closed, or the URL is not one of Redis.
+   * @throws RangeError when the server drops leases when its memory is full, unless `allowEviction` is set.
+   * @throws StoreUnavailableError when the server cannot be reached or is a replica.
+   * @example
+   * await using store = await RedisStore.open({ client: new Redis() }); // or { url: 'redis://127.0.0.1:6379' }
+   * for (const warning of store.durability.warnings) console.warn(warning);
+   */
+  static async open(options: RedisStoreOptions): Promise<RedisStore> {
+    return new RedisStore(await openRedis(options));
+  }
+
+  async acquire(request: AcquireRequest, options?: CallOptions): Promise<AcquireResult> {
+    checkAcquireRequest(request, options);
+    const { runId, workerId, acquisitionId, ttlSeconds, reacquire = 'extend' } = request;
+    const keys = [this.#keys.lease(runId), this.#keys.fence(runId), this.#keys.runs(bucketOf(runId))];
+    const args = [workerId, acquisitionId, toMicroseconds(ttlSeconds), reacquire, runId, this.#keys.channel(runId)];
+    const answer = await this.#ask(ACQUIRE, runId, keys, args, options);
+    switch (answer[0]) {
+      case 'held':
+        return heldOf(answer);
+      case 'exhausted':
+        return nextFencingToken(Number(answer[1])) as never;
+      default:
+        return grantedOf(request, answer);
+    }
+  }
+
+  /** One script for the leases of a bucket, all sent at once. */
+  async renew(leases: readonly LeaseRef[], ttlSeconds: number, options?: CallOptions): Promise<readonly RenewResult[]> {
+    checkRenewRequest(leases, ttlSeconds, options);
+    this.#checkOpen(options);
+    const ttl = toMicroseconds(ttlSeconds);
+    return renewalsOf(leases, async (bucket, batch) => {
+      const keys = batch.map(({ runId }) => this.#keys.lease(runId));
+      const refs = batch.flatMap((lease) => [lease.workerId, String(lease.fencingToken), lease.acquisitionId]);
+      const reply = await this.#send(RENEW, bucket, keys, [ttl, ...refs], true, options);
+      return (reply[1] as readonly unknown[]).map(answerOf);
+    });
+  }
+
+  async release(lease: ReleaseRequest, options?: CallOptions): Promise<boolean> {
+    checkReleaseRequest(lease, options);
+    const { runId, workerId, acquisitionId, fencingToken = '' } = lease;
+    const args = [workerId, acquisitionId, String(fencingToken), runId, this.#keys.channel(runId)];
+    const [status] = await this.#ask(RELEASE, runId, [this.#keys.lease(runId)], args, options);
+    return status === 'released';
+  }
+
+  async revoke(runId: string, why: RevokeReason, options?: CallOptions): Promise<RevokedLease | null> {
+    checkRevokeRequest(runId, why, options);
+    const args = [why.by, why.reason, runId, this.#keys.channel(runId)];
+    const answer = await this.#ask(REVOKE, runId, [this.#keys.lease(runId)], args, options);
+    return answer[0] === 'free' ? null : revokedOf(runId, answer);
+  }
+
+  async read(runId: string, options?: CallOptions): Promise<LeaseRecord | null> {
+    checkReadRequest(runId, options);
+    const answer = await this.#read(runId, options);
+    return answer[0] === 'none' ? null : recordOf(runId, answer);
+  }
+
+  /** At most some 16,000 names are held at a time. A run whose first lease begins meanwhile may be left out. */
+  async *list(query: ListQuery = {}, options?: CallOptions): AsyncIterableIterator<LeaseRecord> {
+    checkListQuery(query, options);
+    this.#checkOpen(options);
+    const { prefix = '', workerId, state } = query;
+    for await (const runIds of listRuns(prefix, (...page) => this.#readPage(...page, options))) {
+      for (let start = 0; start < runIds.length; start += PAGE) {
+        const page = runIds.slice(start, start + PAGE);
+        const records = await Promise.all(page.map((runId) => this.read(runId, options)));
+        for (const record of records) {
+          if (record === null || (workerId ?? record.workerId) !== record.workerId) continue;
+          if ((state ?? record.state) === record.state) yield record;
+        }
+      }
+    }
+  }
+
+  async currentFence(runId: string, options?: CallOptions): Promise<number> {
+    checkReadRequest(runId, options);
+    const answer = await this.#read(runId, options);
+    return answer[0] === 'none' ? Number(answer[1]) : recordOf(runId, answer).fence;
+  }
+
+  /** Over a connection of its own. What comes first, once the server has begun to send them, is one hint for each run. */
+  changes(runIds: readonly string[], { signal }: { readonly signal: AbortSignal }): AsyncIterable<RunChange> {
+    this.#checkOpen();
+    return this.#changes.of(runIds, signal);
+  }
+
+  /** Ends the store's own connections; a client that was given stays open. Calls that are on their way are unknown. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#changes.close();
+    this.#redis.connection.end();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #checkOpen(options?: CallOptions): void {
+    if (this.#closed) throw new StoreUnavailableError('The Redis store was closed');
+    if (this.#lost) throw stateLost();
+    options?.signal?.throwIfAborted();
+  }
+
+  #read(runId: string, options: CallOptions | undefined): Promise<Answer> {
+    const keys = [this.#keys.lease(runId), this.#keys.fence(runId)];
+    return this.#ask(READ, runId, keys, [], options, false);
+  }
+
+  async #readPage(bucket: number, first: string, count: number, options?: CallOptions): Promise<readonly string[]> {
+    const keys = [this.#keys.runs(bucket)];
+    return answerOf((await this.#send(LIST, bucket, keys, [first, '+', String(count)], false, options))[1]);
+  }
+
+  /** A call on one run. */
+  async #ask(
+    script: Script,
+    runId: string,
+    keys: readonly string[],
+    args: readonly string[],
+    options: CallOptions | undefined,
+    writes = true,
+  ): Promise<Answer> {
+    const answer = answerOf(await this.#send(script, bucketOf(runId), keys, args, writes, options));
+    if (answer[0] !== 'damaged') return answer;
+    throw new StoreUnavailableError(`The record of run ${JSON.stringify(runId)} in Redis is damaged: it lacks a field`);
+  }
+
+  /** Every script gets the marker first, and says when it is not what this store has seen. */
+  async #send(
+    script: Script,
+    bucket: number,
+    keys: readonly string[],
+    args: readonly string[],
+    writes: boolean,
+    options: CallOptions | undefined,
+  ): Promise<readonly unknown[]> {
+    this.#checkOpen(options);
+    const call = {
+      script,
+      keys: [this.#keys.marker(bucket), ...keys],
+      args: [this.#redis.markers[bucket]!, ...args],
+      writes,
+    };
+    const reply = (await this.#calls.run(call, options)) as readonly unknown[];
+    if (String(reply[0]) !== 'gone') return reply;
+    this.#lost ??= stateLost();
+    throw this.#lost;
+  }
+}

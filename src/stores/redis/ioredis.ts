@@ -1,0 +1,82 @@
+/** `ioredis`: a single server, sentinels, or a cluster. */
+import { readyWaiter, type Emitter, type RedisConnection, type RedisSubscriber } from './connection.ts';
+
+/** The members of `Redis` and `Cluster` that are called. */
+export interface IoredisClient extends Emitter {
+  readonly status: string;
+  readonly isCluster: boolean;
+  readonly options: { readonly keyPrefix?: string | undefined; readonly redisOptions?: object | undefined };
+  connect(): Promise<unknown>;
+  call(command: string, ...args: string[]): Promise<unknown>;
+  nodes(role: 'master'): IoredisClient[];
+  duplicate(...overrides: readonly unknown[]): IoredisClient;
+  subscribe(channel: string): Promise<unknown>;
+  unsubscribe(channel: string): Promise<unknown>;
+  disconnect(): void;
+}
+
+/**
+ * A connection whose commands are sent once or rejected. By default `ioredis` sends those again that were on their way when
+ * the connection broke, whenever it comes back: an acquire could then take effect twice, the second time unasked.
+ */
+const SENT_ONCE = { autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0, keyPrefix: '' };
+
+export const SINGLE_OPTIONS = { ...SENT_ONCE, lazyConnect: true, enableOfflineQueue: false };
+
+export function clusterOptions(redisOptions: object | undefined): object {
+  const own = { keyPrefix: '', lazyConnect: true, enableOfflineQueue: false, retryDelayOnFailover: 0 };
+  return { ...own, redisOptions: { ...redisOptions, ...SENT_ONCE } };
+}
+
+export function duplicateIoredis(client: IoredisClient): IoredisClient {
+  if (!client.isCluster) return client.duplicate(SINGLE_OPTIONS);
+  return client.duplicate([], clusterOptions(client.options.redisOptions));
+}
+
+/** @param client - the store's own, from here on. */
+export function connectIoredis(client: IoredisClient, keyPrefix = ''): RedisConnection {
+  const isReady = (): boolean => client.status === 'ready';
+  const untilReady = readyWaiter(client, isReady);
+  const connect = (): void => void client.connect().catch(ignore);
+  // An error without a listener would be printed. Each call tells its own.
+  client.on('error', ignore);
+  connect();
+  return {
+    keyPrefix,
+    isCluster: client.isCluster,
+    isReady,
+    untilReady: () => {
+      // It gives up for good where the user's `retryStrategy` says so.
+      if (client.status === 'end') connect();
+      return untilReady();
+    },
+    send: (_key, [name, ...args]) => client.call(name!, ...args),
+    primaries: () => (client.isCluster ? client.nodes('master') : [client]).map(sender),
+    subscribe: (onMessage, onReconnect) => subscribeIoredis(client, onMessage, onReconnect),
+    end: () => client.disconnect(),
+  };
+}
+
+function sender(client: IoredisClient): (command: readonly string[]) => Promise<unknown> {
+  return ([name, ...args]) => client.call(name!, ...args);
+}
+
+function subscribeIoredis(
+  client: IoredisClient,
+  onMessage: (channel: string) => void,
+  onReconnect: () => void,
+): RedisSubscriber {
+  // Nothing is lost by asking for messages late or twice.
+  const options = { lazyConnect: false, enableOfflineQueue: true, maxRetriesPerRequest: null };
+  const subscriber = client.isCluster ? client.duplicate([], options) : client.duplicate(options);
+  subscriber.on('error', ignore);
+  subscriber.on('message', onMessage);
+  subscriber.on('ready', onReconnect);
+  return {
+    subscribe: async (channel) => void (await subscriber.subscribe(channel)),
+    unsubscribe: async (channel) => void (await subscriber.unsubscribe(channel)),
+    end: () => subscriber.disconnect(),
+  };
+}
+
+function ignore(): void {}
