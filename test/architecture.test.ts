@@ -11,6 +11,17 @@ const CLIENTS = ['better-sqlite3', 'ioredis', 'libsql', 'node:sqlite', 'pg', 're
 const RUNNERS = ['vitest', 'jest', 'mocha', 'ava', 'node:test', '@jest/globals'];
 const MOST_LINES = 250;
 
+const LONG: Readonly<Record<string, string>> = {
+  'machines/keeper.machine.ts': 'a chart is one literal, or Stately does not import it',
+};
+
+const TIMERS: Readonly<Record<string, string>> = {
+  'src/stores/postgres/caller.ts': 'ends a request that is not answered',
+  'src/stores/postgres/listener.ts': 'listens again after its connection was cut',
+  'src/stores/redis/calls.ts': 'ends a request that is not answered',
+  'src/stores/sqlite/turns.ts': 'asks again for the lock on the file',
+};
+
 interface Rule {
   readonly breaks: (of: Import) => boolean;
   /** An import that breaks it, to see that it is noticed. */
@@ -107,15 +118,15 @@ describe('the architecture', () => {
     expect(runTimeCycles(files)).toEqual([]);
   });
 
-  it('a store sets no timer, except where SQLite waits for the lock on its file', () => {
-    const timers = /\b(setTimeout|setInterval|setImmediate)\b|node:timers/;
-    const stores = files.filter(({ path }) => within(path, 'src/stores') && engineOf(path) !== 'sqlite');
-    expect(stores.filter(({ text }) => timers.test(text)).map(({ path }) => path)).toEqual([]);
+  it('a store sets no timer without a written reason', () => {
+    const timer = /\b(setTimeout|setInterval|setImmediate)\b|node:timers/;
+    const setting = files.filter(({ path, text }) => within(path, 'src/stores') && timer.test(text));
+    expect(setting.map(({ path }) => path)).toEqual(Object.keys(TIMERS));
   });
 
-  it(`a file has at most ${MOST_LINES} lines`, () => {
-    const long = files.map(({ path, text }) => ({ path, lines: text.trimEnd().split('\n').length }));
-    expect(long.filter(({ lines }) => lines > MOST_LINES)).toEqual([]);
+  it(`a file has at most ${MOST_LINES} lines, or a written reason`, () => {
+    const long = files.filter(({ text }) => text.trimEnd().split('\n').length > MOST_LINES);
+    expect(long.map(({ path }) => path)).toEqual(Object.keys(LONG));
   });
 
   it('the rules see the imports they speak of', () => {
