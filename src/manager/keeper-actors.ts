@@ -12,7 +12,7 @@ import { giveBack } from './give-back.ts';
 import { asLeaseError, judge, request } from './request.ts';
 import type { WakeUps } from './wake-ups.ts';
 import { deadlineAfter, momentOf, secondsLeft } from './worker-deadline.ts';
-import { millisecondsToPoll, millisecondsToRenewal, millisecondsToRetry } from './pauses.ts';
+import { millisecondsToDeadline, millisecondsToPoll, millisecondsToRenewal, millisecondsToRetry } from './pauses.ts';
 
 export interface KeeperParts {
   readonly store: LeaseStore;
@@ -40,7 +40,7 @@ export function provideKeeper({ store, clock, renewals, wakeUps }: KeeperParts) 
       }),
     },
     delays: {
-      deadline: ({ context }) => Math.max(0, secondsLeft(context.deadline!, clock)) * 1000,
+      deadline: ({ context }) => millisecondsToDeadline(context, clock),
       renewal: ({ context }) => millisecondsToRenewal(context, clock),
       retry: ({ context }) => millisecondsToRetry(context),
       poll: ({ context }) => millisecondsToPoll(context, clock),

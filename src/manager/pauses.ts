@@ -8,6 +8,11 @@ const GRID_PER_RENEWAL = 10;
 const SAME_POINT = 0.05;
 const SHORTEST_POLL_SECONDS = 0.02;
 
+/** By the monotonic clock, which timers go by. What the clock since boot says more is noticed by the suspension watch. */
+export function millisecondsToDeadline({ deadline }: KeeperContext, clock: Clock): number {
+  return Math.max(0, deadline!.monotonicSeconds - clock.monotonicSeconds()) * 1000;
+}
+
 /**
  * Until the next renewal: `renewSeconds` after the last good request was sent, or up to a tenth of that earlier. It goes
  * by the deadline and never by counting, and a slow answer does not turn renewing into a hot loop.

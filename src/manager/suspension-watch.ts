@@ -12,7 +12,8 @@ export class SuspensionWatch {
   readonly #clock: Clock;
   readonly #onSuspension: () => void;
   #cancel: (() => void) | null = null;
-  #offset = 0;
+  /** How far the clocks were apart when they were last read. Kept between holds: an old reading can only find too much. */
+  #offset: number | null = null;
 
   constructor(clock: Clock, onSuspension: () => void) {
     this.#clock = clock;
@@ -21,7 +22,7 @@ export class SuspensionWatch {
 
   start(): void {
     if (this.#cancel !== null) return;
-    this.#offset = this.#read();
+    this.#offset ??= this.#read();
     this.#arm();
   }
 
@@ -34,7 +35,7 @@ export class SuspensionWatch {
     this.#cancel = this.#clock.after(LOOK_EVERY_SECONDS, () => {
       this.#arm();
       const offset = this.#read();
-      const jumped = Math.abs(offset - this.#offset) > JUMP_SECONDS;
+      const jumped = Math.abs(offset - this.#offset!) > JUMP_SECONDS;
       this.#offset = offset;
       if (jumped) this.#onSuspension();
     });

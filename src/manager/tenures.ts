@@ -1,6 +1,12 @@
 import type { KeeperContext, KeeperInput, KeeperTimes } from '../../machines/keeper.types.ts';
 import type { Clock } from '../clock.ts';
-import { isLeaseError, LeaseNotAvailableError, OutcomeUnknownError, StoreUnavailableError } from '../errors.ts';
+import {
+  isLeaseError,
+  LeaseLostError,
+  LeaseNotAvailableError,
+  OutcomeUnknownError,
+  StoreUnavailableError,
+} from '../errors.ts';
 import type { Holder } from '../errors.ts';
 import type { Emitter } from '../events.ts';
 import type { Inspector } from '../inspect/quiet-inspector.ts';
@@ -98,8 +104,9 @@ export class Tenures {
 
   /** Runs the work under the lease. Until it has settled the run stays taken here, also when the lease was lost. */
   async hold<Result>(lease: HeldLease, work: Work<Result>): Promise<Awaited<Result>> {
-    lease.assertHeld();
-    const tenure = this.#tenures.get(lease.runId)!;
+    const tenure = this.#tenures.get(lease.runId);
+    // Closed, or lost, before the work could begin.
+    if (tenure?.lease !== lease) throw lease.loss ?? new LeaseLostError(lease, 'released');
     const holding = runUnder(lease, work);
     tenure.work = holding.then(
       () => undefined,
