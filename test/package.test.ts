@@ -22,23 +22,45 @@ const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as
 /** What comes with every installation: the dependencies and the one peer that is not optional. */
 const REQUIRED = [...Object.keys(manifest.dependencies), 'xstate'];
 
-/** What of a user's own is installed beside it, by the packages that have the code or the types. */
-const CLIENTS = {
-  'no client': [],
-  pg: ['pg', '@types/pg'],
-  ioredis: ['ioredis'],
-  redis: ['redis'],
-  'better-sqlite3': ['@types/better-sqlite3'],
+interface Client {
+  /** The packages that have its code or its types. */
+  readonly packages: readonly string[];
+  /** A user's own client, given to the store that it is for. */
+  readonly code: string;
+}
+
+const CLIENTS: Readonly<Record<string, Client>> = {
+  pg: {
+    packages: ['pg', '@types/pg'],
+    code: `import { postgresStore } from 'lessor';
+import pg from 'pg';
+export const onPg = postgresStore({ pool: new pg.Pool() });`,
+  },
+  ioredis: {
+    packages: ['ioredis'],
+    code: `import { RedisStore as OnIoredis } from 'lessor';
+import { Cluster, Redis } from 'ioredis';
+export const onIoredis = [OnIoredis.open({ client: new Redis() }), OnIoredis.open({ client: new Cluster([]) })];`,
+  },
+  redis: {
+    packages: ['redis'],
+    code: `import { RedisStore as OnRedis } from 'lessor';
+import { createClient, createCluster } from 'redis';
+export const onRedis = [OnRedis.open({ client: createClient() }), OnRedis.open({ client: createCluster({ rootNodes: [] }) })];`,
+  },
+  'better-sqlite3': {
+    packages: ['@types/better-sqlite3'],
+    code: `import { SqliteStore } from 'lessor';
+import Database from 'better-sqlite3';
+export const onSqlite = SqliteStore.open({ database: new Database('leases.db') });`,
+  },
 };
 
-const CONSUMERS: ReadonlyArray<[resolution: string, beside: string, packages: readonly string[]]> = [
-  ...Object.entries(CLIENTS).map(([name, packages]): [string, string, readonly string[]] => [
-    'nodenext',
-    name,
-    packages,
-  ]),
+const CONSUMERS: ReadonlyArray<[resolution: string, beside: string, clients: readonly Client[]]> = [
+  ['nodenext', 'no client', []],
+  ...Object.entries(CLIENTS).map(([name, client]): [string, string, Client[]] => ['nodenext', name, [client]]),
   ['bundler', 'no client', []],
-  ['bundler', 'every client', Object.values(CLIENTS).flat()],
+  ['bundler', 'every client', Object.values(CLIENTS)],
 ];
 
 /** A Node with a driver of its own needs no client for SQLite. */
@@ -105,9 +127,12 @@ describe('PK1. The package can be imported and type-checked by every kind of con
     expect(await evaluate(consumer, script)).toMatch(new RegExp(`^StoreUnavailableError .*npm install ${client}`));
   });
 
-  it.each(CONSUMERS)('it type-checks with moduleResolution %s and %s', async (resolution, beside, packages) => {
-    const typed = await consumerWith(`${resolution} ${beside}`, ['@types/node', ...packages]);
-    await writeFile(join(typed, 'consumer.ts'), CONSUMER);
+  it.each(CONSUMERS)('it type-checks with moduleResolution %s and %s', async (resolution, beside, clients) => {
+    const typed = await consumerWith(`${resolution} ${beside}`, [
+      '@types/node',
+      ...clients.flatMap(({ packages }) => packages),
+    ]);
+    await writeFile(join(typed, 'consumer.ts'), [CONSUMER, ...clients.map(({ code }) => code)].join('\n'));
     await writeFile(join(typed, 'tsconfig.json'), JSON.stringify(tsconfig(resolution)));
     const { stdout } = await run(process.execPath, [TSC, '-p', typed], { cwd: typed }).catch(
       (error: unknown) => error as { stdout: string },
