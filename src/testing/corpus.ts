@@ -2,6 +2,7 @@
 import type { ClaimStep, Scenario, Step } from './scenario.ts';
 import { scenarios } from './scenarios.ts';
 
+/** Every scenario, and how to read them. */
 export interface Corpus {
   /** Goes up when the form changes, not when scenarios do. */
   readonly version: 1;

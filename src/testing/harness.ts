@@ -1,6 +1,7 @@
 /** What the kit is given: a store, its clock, and what else it may try. */
 import type { LeaseStore } from '../stores/store.ts';
 
+/** A store to test, its clock, and what else may be tried on it. */
 export interface StoreHarness {
   /** For the reports. */
   readonly name: string;
@@ -27,6 +28,7 @@ export interface StoreHarness {
   readonly takeOverRounds?: number | undefined;
 }
 
+/** A rule that a store does not keep, and why. */
 export interface SkippedRule {
   readonly rule: string;
   /** Why this store cannot keep it, for whoever reads the report. */
@@ -39,6 +41,7 @@ export interface TestRunner {
   it: TestFunction;
 }
 
+/** Defines one test. */
 export interface TestFunction {
   (name: string, run: () => Promise<void>): unknown;
   skip?(name: string, run: () => Promise<void>): unknown;

@@ -23,6 +23,7 @@ export interface Subject {
   readonly timePasses?: boolean;
 }
 
+/** A worker asks for the run. */
 export interface SubjectAsk {
   readonly workerId: Worker;
   readonly acquisitionId: string | undefined;
@@ -51,7 +52,11 @@ export interface Observation {
 /** Rounding up to a store's unit of time may leave so much more of the ttl. */
 const ROUNDING_TTLS = 0.02;
 
-/** @throws AssertionError that names the scenario, the step, and what came instead. */
+/**
+ * Plays the scenario step by step, and compares every answer and all that can be seen after it.
+ *
+ * @throws AssertionError that names the scenario, the step, and what came instead.
+ */
 export async function playScenario(scenario: Scenario, subject: Subject): Promise<void> {
   const player = new Player(subject);
   for (const [index, step] of scenario.steps.entries()) {

@@ -6,6 +6,7 @@
  */
 import type { Reacquire, RunState } from '../lease.ts';
 
+/** A story of one run, with the right answer to every step. */
 export interface Scenario {
   readonly id: string;
   /** Where the run stands, what happens to it, and the answer, as a sentence. Unique. */
@@ -15,9 +16,12 @@ export interface Scenario {
   readonly steps: readonly Step[];
 }
 
+/** One call, or some time, and what is seen after it. */
 export type Step = AcquireStep | ClaimStep | ExpireStep | AdvanceStep;
+/** The two workers of every scenario. */
 export type Worker = 'worker-a' | 'worker-b';
 
+/** A worker asks for the run. */
 export interface AcquireStep {
   readonly call: 'acquire';
   readonly worker: Worker;
@@ -36,6 +40,7 @@ export interface AcquireStep {
   readonly after: After;
 }
 
+/** Somebody claims that a lease is theirs, to extend or to end it. */
 export interface ClaimStep {
   readonly call: 'heartbeat' | 'release';
   readonly claim: {
@@ -56,6 +61,7 @@ export interface ExpireStep {
   readonly after: After;
 }
 
+/** Time passes. */
 export interface AdvanceStep {
   readonly call: 'advance';
   /** So much time passes, in parts of the ttl. */
