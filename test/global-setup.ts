@@ -12,7 +12,7 @@ export default function setup(): void {
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
   // What was emitted can be tested in spite of a type error. The check before the tests shows and counts those.
   const { status } = spawnSync(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: ROOT, stdio: 'ignore' });
-  if (status !== 0) process.stderr.write('The build has type errors: run `npx tsc`.\n');
+  if (status !== 0) process.stderr.write('The build has errors: run `npm run build`.\n');
 }
 
 /** When the newest of the files was changed, in milliseconds; 0 where there is none. */
