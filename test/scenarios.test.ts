@@ -40,7 +40,7 @@ describe.each(KINDS)('the model of the environment for a %s', (kind) => {
 
   it('reaches every rule of the chart', () => {
     const rules = new Set(scenarios(kind).map(({ rule }) => rule));
-    expect([...rules].toSorted()).toEqual(['R1', 'R2', 'R3', 'R4', 'R5', 'R6', 'R7', 'R8', 'R9', null]);
+    expect(rules).toEqual(new Set(['R1', 'R2', 'R3', 'R4', 'R5', 'R6', 'R7', 'R8', 'R9', null]));
   });
 
   it('keeps in a state all that an answer depends on: long random stories meet only edges that it knows', () => {

@@ -71,7 +71,8 @@ export class MapStore {
     this.#open(options);
     check.query(query);
     const { prefix = '', state, workerId } = query;
-    for (const runId of [...this.#rows.keys()].filter((key) => key.startsWith(prefix)).sort()) {
+    const runIds = [...this.#rows.keys()].filter((runId) => runId.startsWith(prefix));
+    for (const runId of runIds.sort((one, other) => (one < other ? -1 : 1))) {
       const record = recordOf(this.#rows.get(runId), this.#now());
       if ((state ?? record.state) === record.state && (workerId ?? record.workerId) === record.workerId) yield record;
     }

@@ -11,7 +11,6 @@ import { leaseMachine } from '../../machines/lease.machine.ts';
 import type { LeaseEvent } from '../../machines/lease.machine.ts';
 import type { Claim } from '../../machines/lease.rules.ts';
 import { isExpired, leaseIdOf } from '../../machines/lease.rules.ts';
-import type { LeaseState } from '../../machines/lease.table.ts';
 import { rowFor } from '../../machines/lease.table.ts';
 import type { Reacquire } from '../lease.ts';
 import type { After, ClaimChange, Step, Worker } from './scenario.ts';
@@ -186,7 +185,7 @@ function claimed(world: World, kind: ClaimKind): { readonly handle: Handle | nul
 function send(world: World, event: LeaseEvent): World {
   const { value, context } = world.chart;
   const [chart] = transition(leaseMachine, world.chart, event);
-  return { ...world, chart, rule: rowFor(value as LeaseState, context, event)?.rule ?? null };
+  return { ...world, chart, rule: rowFor(value, context, event)?.rule ?? null };
 }
 
 function told(world: World, call: Untold<Step>): World {
@@ -207,7 +206,7 @@ function afterwards(world: World): After {
 /** The state of the model that the world is in: what the next answers can depend on, and no more. */
 export function keyOf(world: World): string {
   const time = world.current ? ` ${timeOf(world)}` : '';
-  return `${String(world.chart.value)}${time}, ${staleness(world)}`;
+  return `${world.chart.value}${time}, ${staleness(world)}`;
 }
 
 function timeOf(world: World): string {

@@ -48,7 +48,7 @@ export async function granted(context: RuleContext, changes?: Partial<AcquireReq
 export async function refused(context: RuleContext, changes?: Partial<AcquireRequest>): Promise<HeldResult> {
   const result = await context.store.acquire(requestFor(context, changes));
   assert.equal(result.status, 'held', `Expected a refusal, got ${JSON.stringify(result)}`);
-  return result as HeldResult;
+  return result;
 }
 
 /** Asks for one renewal, and fails the rule unless the answer is `status`, and for a loss one of `reasons`. */

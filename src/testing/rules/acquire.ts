@@ -40,7 +40,7 @@ export const acquireRules: RuleFamily = {
       const older = await granted(context);
       const result = await context.store.acquire(requestFor(context, { reacquire: 'extend' }));
       assert.equal(result.status, 'granted');
-      const { lease: newer, extended } = result as GrantedResult;
+      const { lease: newer, extended } = result;
       assert.equal(extended, true);
       assert.equal(newer.fencingToken, older.fencingToken);
       assert.notEqual(newer.acquisitionId, older.acquisitionId);

@@ -61,9 +61,9 @@ export const listRules: RuleFamily = {
       const prefix = context.runId;
       const steady = Array.from({ length: 20 }, (_, index) => `${prefix}/${index * 10 + 5}`);
       await leaseAll(context, steady);
-      let listing = true;
+      const listing = new AbortController();
       const churn = async (seed: number) => {
-        for (let round = 0; listing && round < 2_000; round += 1) {
+        for (let round = 0; !listing.signal.aborted && round < 2_000; round += 1) {
           const runId = `${prefix}/${(seed + round * 37) % 200}`;
           const ttlSeconds = context.ttlSeconds * 1000;
           const request = { runId, workerId: 'churn', acquisitionId: `${seed}-${round}`, ttlSeconds };
@@ -83,7 +83,7 @@ export const listRules: RuleFamily = {
           );
         }
       } finally {
-        listing = false;
+        listing.abort();
         await churning;
       }
     },

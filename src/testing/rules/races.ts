@@ -132,10 +132,11 @@ async function withStores(
   context: RuleContext,
   use: (contexts: readonly RuleContext[]) => Promise<void>,
 ): Promise<void> {
-  const { reopen } = context.harness;
+  const { harness } = context;
+  const more = harness.reopen ? STORES - 1 : 0;
   const others: LeaseStore[] = [];
   try {
-    while (reopen && others.length < STORES - 1) others.push(await reopen(context.store));
+    while (others.length < more) others.push(await harness.reopen!(context.store));
     await use([context, ...others.map((store) => ({ ...context, store }))]);
   } finally {
     await Promise.all(others.map((store) => store.close()));

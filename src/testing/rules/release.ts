@@ -80,7 +80,7 @@ export const releaseRules: RuleFamily = {
       assert.deepEqual([await store.release(once), await store.release(once)], [true, false]);
       const twice = await granted(context);
       const answers = await Promise.all([store.release(twice), store.release(twice)]);
-      assert.deepEqual(answers.toSorted(), [false, true]);
+      assert.equal(answers.filter(Boolean).length, 1);
       assert.equal((await granted(context, { workerId: 'worker-b' })).workerId, 'worker-b');
     },
 
