@@ -21,9 +21,9 @@ export function parse<const Options extends NonNullable<ParseArgsConfig['options
   topic: Topic,
   args: readonly string[],
   options: Options,
-) {
+): ReturnType<typeof parseArgs<{ args: string[]; options: Options; allowPositionals: true; strict: true }>> {
   try {
-    return parseArgs({ args, options, allowPositionals: true, strict: true });
+    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   } catch (error) {
     // Node goes on about positional arguments after the first sentence.
     throw new UsageError(topic, (error as Error).message.split(/\. |\n/)[0] ?? '');
