@@ -63,6 +63,8 @@ const ASSUMED: Readonly<Record<string, string>> = {
   work: '(signal?: AbortSignal) => Promise<void>',
   importRows: '(options: { fencingToken: number; signal: AbortSignal }) => Promise<void>',
   writeReport: '(options: { fencingToken: number; signal: AbortSignal }) => Promise<void>',
+  doJob: '(lease: HeldLease, signal: AbortSignal) => Promise<void>',
+  createBrowserInspector: '() => { inspect: Inspector }',
   MyStore: 'new (options: { now: () => number }) => LeaseStore',
   clock: '{ now: () => number; advance: (seconds: number) => Promise<void> }',
   client: 'any',
