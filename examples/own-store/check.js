@@ -6,7 +6,7 @@ export function name(argument, value) {
 }
 
 export function seconds(argument, value) {
-  if (!(Number.isFinite(value) && value > 0)) throw wrong(argument, 'a number of seconds above 0', value);
+  if (!(Number.isFinite(value) && value > 0 && value <= 1e9)) throw wrong(argument, 'seconds above 0', value);
 }
 
 export function object(argument, value) {

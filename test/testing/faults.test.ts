@@ -64,6 +64,8 @@ const CAUGHT_BY: Record<Exclude<Fault, 'none'>, string> = {
   'checks, waits, and then writes':
     'TK1 B2 in every round of take-overs one of four racers wins, and the tokens of a run strictly increase',
   'sends what was aborted before': 'a call whose signal has aborted already is never sent',
+  'calls an outcome that it cannot know unavailable':
+    'B11 an acquire whose signal aborts before the answer is of unknown outcome or was never sent, and its repeat is right',
   'keeps its leases to itself': 'B9 a grant outlives the store that gave it: held for others, live for its worker',
   'counts anew in another process': 'B2 tokens rise from store to store of one data, with every store that is opened',
   'answers as if free when it cannot be asked':

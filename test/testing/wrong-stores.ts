@@ -69,6 +69,7 @@ export const FAULTS = [
   'answers after it was closed',
   'checks, waits, and then writes',
   'sends what was aborted before',
+  'calls an outcome that it cannot know unavailable',
   'keeps its leases to itself',
   'counts anew in another process',
   'answers as if free when it cannot be asked',
@@ -124,7 +125,11 @@ export class WrongStore implements LeaseStore {
     if (this.#has('checks, waits, and then writes')) await Promise.resolve();
     const now = this.#now();
     if (row === undefined || row.released || this.#expired(row, request) || this.#has('grants always')) {
-      return this.#grant(request, row);
+      const result = this.#grant(request, row);
+      if (!this.#has('calls an outcome that it cannot know unavailable')) return result;
+      await Promise.resolve();
+      if (options?.signal?.aborted) throw new StoreUnavailableError('The caller gave up');
+      return result;
     }
     const repeats = row.lease.acquisitionId === acquisitionId;
     const mine = row.lease.workerId === workerId;

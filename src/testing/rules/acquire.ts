@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { isLeaseError } from '../../errors.ts';
 import type { GrantedResult } from '../../stores/store.ts';
 import type { RuleContext, RuleFamily } from '../rule.ts';
 import { granted, refused, renewal, requestFor, stillLive } from '../rule.ts';
@@ -116,6 +117,25 @@ export const acquireRules: RuleFamily = {
       await context.advance(ttlSeconds);
       await granted(context, { workerId: 'worker-b', ttlSeconds: ttlSeconds * 30 });
     },
+
+    'B11 an acquire whose signal aborts before the answer is of unknown outcome or was never sent, and its repeat is right':
+      async (context) => {
+        const { store, runId } = context;
+        const request = requestFor(context, { ttlSeconds: context.ttlSeconds * 100 });
+        const abort = new AbortController();
+        const call = store.acquire(request, { signal: abort.signal });
+        abort.abort();
+        const error = await call.then(
+          () => null,
+          (reason: unknown) => reason,
+        );
+        // A store that says anything but "unknown" says that nothing was applied.
+        const unknown = isLeaseError(error) && error.code === 'OUTCOME_UNKNOWN';
+        if (error !== null && !unknown) assert.equal(await store.currentFence(runId), 0);
+        const lease = await granted(context, request);
+        await stillLive(context, lease);
+        await refused(context, { workerId: 'worker-b' });
+      },
 
     'a call whose signal has aborted already is never sent': async (context) => {
       const signal = AbortSignal.abort();

@@ -25,6 +25,7 @@ const NO_DURATIONS: BadValues = [
   Number.NaN,
   Infinity,
   -Infinity,
+  Number.MAX_VALUE,
   '30',
   30n,
   null,

@@ -9,6 +9,9 @@ const DEFAULT_ROUNDS = 1000;
 /** The rounds are raced on so many runs at once, since each waits for an expiry. */
 const RUNS = 100;
 
+const FOUR_WORKERS = ['worker-0', 'worker-1', 'worker-2', 'worker-3'];
+const ONE_WORKER = FOUR_WORKERS.map(() => 'worker-0');
+
 export const raceRules: RuleFamily = {
   title: 'races',
   rules: {
@@ -89,38 +92,55 @@ export const raceRules: RuleFamily = {
         const runs = Array.from({ length: Math.min(RUNS, rounds) }, () => context.anotherRun());
         const newest = new Map<string, number>();
         for (let round = 0; round < Math.ceil(rounds / runs.length); round += 1) {
-          await Promise.all(runs.map((runId) => takeOver(contexts, runId, newest)));
+          // Every other round all racers are one worker, told apart by their acquisitions alone.
+          const workers = round % 2 === 0 ? FOUR_WORKERS : ONE_WORKER;
+          await Promise.all(runs.map((runId) => takeOver(contexts, runId, workers, newest)));
           await context.advance(context.ttlSeconds);
         }
       }),
 
     'RN8 around the moment of expiry never both a renewal and a take-over succeed': async (context) => {
-      const { store, ttlSeconds, advance, harness } = context;
-      const rounds = Math.min(harness.takeOverRounds ?? DEFAULT_ROUNDS, 200);
-      const leases = await Promise.all(
-        Array.from({ length: rounds }, () => granted({ ...context, runId: context.anotherRun() })),
-      );
-      // On a clock that runs, the pairs are spread around the expiry. On a jumped one all are at it.
-      await advance(harness.timePasses ? ttlSeconds * 0.95 : ttlSeconds);
-      const pairs = leases.map(async (lease, index) => {
-        if (harness.timePasses) await advance((index / rounds) * ttlSeconds * 0.1);
-        const acquire = store.acquire(request(context, lease.runId, 'worker-b'));
-        const [taken, [renewed]] = await Promise.all([acquire, store.renew([lease], ttlSeconds)]);
-        return { taken: taken.status === 'granted', renewed: renewed?.status === 'renewed' };
-      });
-      for (const { taken, renewed } of await Promise.all(pairs)) {
-        assert.ok(!(taken && renewed), 'both succeeded');
-        if (!harness.timePasses) assert.ok(taken, 'at expiry the take-over was refused');
+      const rounds = context.harness.takeOverRounds ?? DEFAULT_ROUNDS;
+      for (let raced = 0; raced < rounds; raced += RUNS) {
+        for (const { taken, renewed } of await raceAtExpiry(context, Math.min(RUNS, rounds - raced))) {
+          assert.ok(!(taken && renewed), 'both succeeded');
+          if (!context.harness.timePasses) assert.ok(taken, 'at expiry the take-over was refused');
+        }
       }
     },
   },
 };
 
-async function takeOver(contexts: readonly RuleContext[], runId: string, newest: Map<string, number>): Promise<void> {
-  const racers = [0, 1, 2, 3].map((index) => contexts[index % contexts.length]!);
-  const results = await Promise.all(
-    racers.map((one, index) => one.store.acquire(request(one, runId, `worker-${index}`))),
-  );
+/** Pairs of a renewal and a take-over. On a clock that runs they are spread around the expiry, on a jumped one all are at it. */
+async function raceAtExpiry(
+  context: RuleContext,
+  count: number,
+): Promise<ReadonlyArray<{ readonly taken: boolean; readonly renewed: boolean }>> {
+  const { store, ttlSeconds, advance } = context;
+  const timePasses = context.harness.timePasses ?? false;
+  const runs = Array.from({ length: count }, () => ({ ...context, runId: context.anotherRun() }));
+  const leases = await Promise.all(runs.map((run) => granted(run)));
+  await advance(timePasses ? ttlSeconds * 0.95 : ttlSeconds);
+  const pairs = leases.map(async (lease, index) => {
+    if (timePasses) await advance((index / count) * ttlSeconds * 0.1);
+    const acquire = store.acquire(request(context, lease.runId, 'worker-b'));
+    const [taken, [renewed]] = await Promise.all([acquire, store.renew([lease], ttlSeconds)]);
+    return { taken: taken.status === 'granted', renewed: renewed?.status === 'renewed' };
+  });
+  return Promise.all(pairs);
+}
+
+async function takeOver(
+  contexts: readonly RuleContext[],
+  runId: string,
+  workers: readonly string[],
+  newest: Map<string, number>,
+): Promise<void> {
+  const racers = workers.map((workerId, index) => {
+    const one = contexts[index % contexts.length]!;
+    return one.store.acquire({ ...request(one, runId, workerId), reacquire: 'refuse' });
+  });
+  const results = await Promise.all(racers);
   const tokens = results.filter(({ status }) => status === 'granted').map(tokenOf);
   assert.equal(tokens.length, 1, `${tokens.length} winners`);
   assert.ok(tokens[0]! > (newest.get(runId) ?? 0), `${tokens[0]} is not above ${newest.get(runId)}`);
