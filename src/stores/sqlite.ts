@@ -10,7 +10,8 @@ import {
   checkRevokeRequest,
   nextFencingToken,
 } from './requests.ts';
-import { SqliteConnection } from './sqlite/connection.ts';
+import { connect } from './sqlite/connect.ts';
+import type { Look, SqliteConnection } from './sqlite/connection.ts';
 import { checkSqliteDatabase, type SqliteDatabase } from './sqlite/database.ts';
 import type { CurrentRow, LeaseRow, RecordRow } from './sqlite/rows.ts';
 import { expiryAfter, isCurrentRow, isLiveRow, leaseOf, reasonOf, recordOf, refusalOf } from './sqlite/rows.ts';
@@ -20,6 +21,7 @@ import type {
   AcquireResult,
   CallOptions,
   Durability,
+  HeldResult,
   LeaseRecord,
   LeaseStore,
   ListQuery,
@@ -75,14 +77,15 @@ export class SqliteStore implements LeaseStore {
     const { database, busyTimeoutSeconds = 5, ownsDatabase = false } = options;
     checkSqliteDatabase('database', database);
     checkDuration('busyTimeoutSeconds', busyTimeoutSeconds);
-    return new SqliteStore(await SqliteConnection.open({ database, busyTimeoutSeconds, ownsDatabase }));
+    return new SqliteStore(await connect({ database, busyTimeoutSeconds, ownsDatabase }));
   }
 
   async acquire(request: AcquireRequest, options?: CallOptions): Promise<AcquireResult> {
     checkAcquireRequest(request, options);
-    // Whoever finds the run held has only read, so that a crowd that waits for a run keeps no writer waiting.
-    const held = await this.#connection.read((now) => refusalOf(this.#rowOf(request.runId), request, now), options);
-    return held ?? this.#connection.write((now) => this.#acquire(request, now), options);
+    const { runId } = request;
+    // A crowd that waits for a run does not line up behind a writer to be told that it is held.
+    const peek = (): HeldResult | undefined => refusalOf(this.#connection.look(runId), request);
+    return this.#connection.write<AcquireResult>(() => this.#acquire(request), options, peek);
   }
 
   async renew(leases: readonly LeaseRef[], ttlSeconds: number, options?: CallOptions): Promise<readonly RenewResult[]> {
@@ -91,13 +94,13 @@ export class SqliteStore implements LeaseStore {
       this.#connection.checkOpen();
       return [];
     }
-    return this.#connection.write((now) => this.#renew(leases, ttlSeconds, now), options);
+    return this.#connection.write(() => this.#renew(leases, ttlSeconds), options);
   }
 
   async release(lease: ReleaseRequest, options?: CallOptions): Promise<boolean> {
     checkReleaseRequest(lease, options);
     return this.#connection.write(() => {
-      const row = this.#rowOf(lease.runId);
+      const { row } = this.#connection.look(lease.runId);
       if (!isCurrentRow(row) || !names(lease, row)) return false;
       this.#statements.release.run(lease.runId);
       return true;
@@ -106,8 +109,8 @@ export class SqliteStore implements LeaseStore {
 
   async revoke(runId: string, why: RevokeReason, options?: CallOptions): Promise<RevokedLease | null> {
     checkRevokeRequest(runId, why, options);
-    return this.#connection.write((now) => {
-      const row = this.#rowOf(runId);
+    return this.#connection.write(() => {
+      const { row, now } = this.#connection.look(runId);
       if (!isCurrentRow(row)) return null;
       this.#statements.revoke.run(why.by, why.reason, now, runId);
       const { acquisitionId: _, ...lease } = leaseOf(row, row.expiresAt, row.ttlSeconds);
@@ -117,8 +120,8 @@ export class SqliteStore implements LeaseStore {
 
   async read(runId: string, options?: CallOptions): Promise<LeaseRecord | null> {
     checkReadRequest(runId, options);
-    return this.#connection.read((now) => {
-      const row = this.#statements.record.get(runId) as RecordRow | undefined;
+    return this.#connection.read(() => {
+      const { row, now } = this.#connection.look(runId);
       return row === undefined ? null : recordOf(row, now);
     }, options);
   }
@@ -139,7 +142,7 @@ export class SqliteStore implements LeaseStore {
 
   async currentFence(runId: string, options?: CallOptions): Promise<number> {
     checkReadRequest(runId, options);
-    return this.#connection.read(() => this.#fenceOf(runId), options);
+    return this.#connection.read(() => this.#connection.look(runId).fence, options);
   }
 
   async close(): Promise<void> {
@@ -150,15 +153,15 @@ export class SqliteStore implements LeaseStore {
     return this.close();
   }
 
-  #acquire(request: AcquireRequest, now: number): AcquireResult {
-    const row = this.#rowOf(request.runId);
-    const held = refusalOf(row, request, now);
+  #acquire(request: AcquireRequest): AcquireResult {
+    const look = this.#connection.look(request.runId);
+    const held = refusalOf(look, request);
     if (held) return held;
-    return isLiveRow(row, now) ? this.#extend(row, request, now) : this.#grant(request, now);
+    return isLiveRow(look.row, look.now) ? this.#extend(look.row, request, look.now) : this.#grant(look, request);
   }
 
-  #grant({ runId, workerId, acquisitionId, ttlSeconds }: AcquireRequest, now: number): AcquireResult {
-    const fencingToken = nextFencingToken(this.#fenceOf(runId));
+  #grant({ fence, now }: Look, { runId, workerId, acquisitionId, ttlSeconds }: AcquireRequest): AcquireResult {
+    const fencingToken = nextFencingToken(fence);
     const expiresAt = expiryAfter(now, ttlSeconds);
     this.#statements.keep.run(runId, workerId, fencingToken, acquisitionId, now, expiresAt, ttlSeconds);
     const lease = leaseOf({ runId, workerId, fencingToken, acquisitionId }, expiresAt, ttlSeconds);
@@ -173,7 +176,8 @@ export class SqliteStore implements LeaseStore {
     return { status: 'granted', lease, extended: true };
   }
 
-  #renew(leases: readonly LeaseRef[], ttlSeconds: number, now: number): readonly RenewResult[] {
+  #renew(leases: readonly LeaseRef[], ttlSeconds: number): readonly RenewResult[] {
+    const now = this.#connection.now();
     const runIds = [...new Set(leases.map(({ runId }) => runId))];
     const rows = new Map(
       (this.#statements.rows.all(JSON.stringify(runIds)) as LeaseRow[]).map((row) => [row.runId, row]),
@@ -193,17 +197,9 @@ export class SqliteStore implements LeaseStore {
   }
 
   #page(statement: SqliteStatements['recordsFrom'], runId: string, options?: CallOptions): Promise<LeaseRecord[]> {
-    return this.#connection.read(
-      (now) => (statement.all(runId, PAGE_ROWS) as RecordRow[]).map((row) => recordOf(row, now)),
-      options,
-    );
-  }
-
-  #rowOf(runId: string): LeaseRow | undefined {
-    return this.#statements.row.get(runId) as LeaseRow | undefined;
-  }
-
-  #fenceOf(runId: string): number {
-    return (this.#statements.fence.get(runId, runId) as { fence: number }).fence;
+    return this.#connection.read(() => {
+      const now = this.#connection.now();
+      return (statement.all(runId, PAGE_ROWS) as RecordRow[]).map((row) => recordOf(row, now));
+    }, options);
   }
 }

@@ -2,21 +2,31 @@ import { type BigIntStats, statSync } from 'node:fs';
 import { OutcomeUnknownError, type StateLostError, StoreUnavailableError } from '../../errors.ts';
 import type { CallOptions, Durability } from '../store.ts';
 import { isInTransaction, isOpen, type SqliteDatabase } from './database.ts';
-import { makeDurable, readDurability, readFileName, readPragma } from './durability.ts';
+import { nameOf, readDurability, withoutBlocking } from './pragmas.ts';
 import { ConnectionInUse, isBusy, stateLost, toStoreError } from './errors.ts';
-import { installSchema } from './schema.ts';
+import { fenceOf, type RecordRow } from './rows.ts';
 import { prepareStatements, type SqliteStatements } from './statements.ts';
-import { SqliteTurns } from './turns.ts';
+import type { SqliteTurns } from './turns.ts';
 
-/** A step's look at the file: the time in seconds, read after the lock was taken. */
-export type Step<Result> = (now: number) => Result;
+/** What stands in the file about one run, and the time in seconds, read after the lock was taken. */
+export interface Look {
+  readonly now: number;
+  readonly row: RecordRow | undefined;
+  /** The highest token ever issued for the run. */
+  readonly fence: number;
+}
 
-export interface ConnectOptions {
+/** A database whose tables are there, as `connect` opens it. */
+export interface OpenedFile {
   readonly database: SqliteDatabase;
-  /** So long a call waits for the file's lock. */
-  readonly busyTimeoutSeconds: number;
-  /** Whether the store sets the connection up and closes it. */
+  /** Whether the connection is closed with the store. */
   readonly ownsDatabase: boolean;
+  readonly turns: SqliteTurns;
+  /** The connection's own wait for locks, in milliseconds, which would stop the event loop during a step. */
+  readonly busyTimeout: number;
+  /** '' for a database in memory. */
+  readonly file: string;
+  readonly marker: string;
 }
 
 /**
@@ -33,52 +43,48 @@ export class SqliteConnection {
   readonly #marker: string;
   readonly #turns: SqliteTurns;
   readonly #ownsDatabase: boolean;
-  /** The user's own wait for locks in milliseconds, which would stop the event loop during a step. */
   readonly #busyTimeout: number;
   #lost: StateLostError | undefined;
   #closed = false;
 
-  private constructor({ database, ownsDatabase }: ConnectOptions, file: string, marker: string, turns: SqliteTurns) {
+  constructor({ database, ownsDatabase, turns, busyTimeout, file, marker }: OpenedFile) {
     this.#database = database;
     this.#ownsDatabase = ownsDatabase;
+    this.#turns = turns;
+    this.#busyTimeout = busyTimeout;
     this.#file = file;
     this.#name = nameOf(file);
     this.#marker = marker;
-    this.#turns = turns;
     this.#identity = file === '' ? undefined : statSync(file, { bigint: true });
-    this.#busyTimeout = Number(readPragma(database, 'busy_timeout'));
     this.durability = readDurability(database, file);
     this.statements = prepareStatements(database);
   }
 
-  /** Opens the file's leases, and makes the tables where there are none. */
-  static async open(options: ConnectOptions): Promise<SqliteConnection> {
-    const { database, busyTimeoutSeconds, ownsDatabase } = options;
-    const turns = new SqliteTurns(busyTimeoutSeconds);
-    let name = 'given';
-    const step = (): SqliteConnection => {
-      if (isInTransaction(database)) throw new ConnectionInUse();
-      const file = readFileName(database);
-      name = nameOf(file);
-      if (ownsDatabase) makeDurable(database);
-      return new SqliteConnection(options, file, installSchema(database, name), turns);
-    };
-    try {
-      const busyTimeout = Number(readPragma(database, 'busy_timeout'));
-      return await turns.take(() => withoutBlocking(database, busyTimeout, step));
-    } catch (error) {
-      throw toStoreError(error, name);
-    }
-  }
-
   /** Runs the step on the newest committed state. It takes no lock, so no writer keeps it waiting. */
-  read<Result>(step: Step<Result>, options?: CallOptions): Promise<Result> {
-    return this.#run(() => step(this.#checkedNow()), options);
+  read<Result>(step: () => Result, options?: CallOptions): Promise<Result> {
+    return this.#run(step, options);
   }
 
-  /** Runs the step in one write transaction: all of it is applied, or nothing. */
-  write<Result>(step: Step<Result>, options?: CallOptions): Promise<Result> {
-    return this.#run(() => this.#transact(step), options);
+  /**
+   * Runs the step in one write transaction: all of it is applied, or nothing. While the file is locked, `peek` may find an
+   * answer that needs no writing.
+   */
+  write<Result>(step: () => Result, options?: CallOptions, peek?: () => Result | undefined): Promise<Result> {
+    return this.#run(() => this.#transact(step, peek), options);
+  }
+
+  /** To be called within a step. */
+  look(runId: string): Look {
+    const found = this.statements.look.get(runId, runId) as Glance & (RecordRow | NoRow);
+    this.#checkMarker(found.marker);
+    return { now: found.now, row: found.runId === null ? undefined : found, fence: fenceOf(found) };
+  }
+
+  /** The time alone. To be called within a step. */
+  now(): number {
+    const { now, marker } = this.statements.glance.get() as Glance;
+    this.#checkMarker(marker);
+    return now;
   }
 
   close(): void {
@@ -108,11 +114,17 @@ export class SqliteConnection {
     return withoutBlocking(this.#database, this.#busyTimeout, step);
   }
 
-  #transact<Result>(step: Step<Result>): Result {
-    this.statements.begin.run();
+  #transact<Result>(step: () => Result, peek?: () => Result | undefined): Result {
+    try {
+      this.statements.begin.run();
+    } catch (error) {
+      const peeked = isBusy(error) ? peek?.() : undefined;
+      if (peeked === undefined) throw error;
+      return peeked;
+    }
     let result: Result;
     try {
-      result = step(this.#checkedNow());
+      result = step();
     } catch (error) {
       this.#undo();
       throw error;
@@ -133,11 +145,10 @@ export class SqliteConnection {
     if (isInTransaction(this.#database)) this.statements.rollback.run();
   }
 
-  /** The time, once it is sure that the tables are those which this store has opened. */
-  #checkedNow(): number {
-    const { now, marker } = this.statements.look.get() as { now: number; marker: string | null };
-    if (marker !== this.#marker) throw (this.#lost = stateLost(this.#name, 'its marker is another'));
-    return now;
+  /** Makes sure that the tables are those which this store has opened. */
+  #checkMarker(marker: string | null): void {
+    if (marker === this.#marker) return;
+    throw (this.#lost = stateLost(this.#name, 'its marker is another'));
   }
 
   /** SQLite goes on writing to a file that was deleted or replaced, where no other process would see it. */
@@ -157,17 +168,14 @@ export class SqliteConnection {
   }
 }
 
-/** Takes the connection's own wait for locks away for one step, since it would stop the event loop. */
-function withoutBlocking<Result>(database: SqliteDatabase, busyTimeout: number, step: () => Result): Result {
-  if (busyTimeout === 0) return step();
-  database.exec('PRAGMA busy_timeout = 0');
-  try {
-    return step();
-  } finally {
-    database.exec(`PRAGMA busy_timeout = ${busyTimeout}`);
-  }
+/** The run was never leased. It may have a fence row all the same, planted by hand. */
+interface NoRow {
+  readonly runId: null;
+  readonly fencingToken: null;
+  readonly fence: number | null;
 }
 
-function nameOf(file: string): string {
-  return file === '' ? 'in memory' : JSON.stringify(file);
+interface Glance {
+  readonly now: number;
+  readonly marker: string | null;
 }

@@ -2,7 +2,6 @@
 import type { AcquireAsk } from '../../../machines/lease.rules.ts';
 import { isExpired, leaseIdOf, mayExtend } from '../../../machines/lease.rules.ts';
 import type { LeaseRef, LostReason, StoredLease } from '../../lease.ts';
-import { toFencingToken } from '../../options.ts';
 import { lostReason } from '../lost-reason.ts';
 import type { AcquireRequest, HeldResult, LeaseRecord } from '../store.ts';
 
@@ -35,7 +34,10 @@ export function isLiveRow(row: LeaseRow | undefined, now: number): row is Curren
 }
 
 /** How the acquire is refused, or undefined when it is not. */
-export function refusalOf(row: LeaseRow | undefined, request: AcquireRequest, now: number): HeldResult | undefined {
+export function refusalOf(
+  { row, now }: { readonly row: LeaseRow | undefined; readonly now: number },
+  request: AcquireRequest,
+): HeldResult | undefined {
   if (!isLiveRow(row, now)) return undefined;
   const { workerId, fencingToken, expiresAt } = row;
   const leaseId = leaseIdOf(row.runId, workerId, fencingToken);
@@ -47,6 +49,11 @@ export function refusalOf(row: LeaseRow | undefined, request: AcquireRequest, no
 /** Why the lease is not the live one, given that it is not. */
 export function reasonOf(lease: LeaseRef, row: LeaseRow | undefined): LostReason {
   return lostReason(lease, row && { ...row, released: row.expiresAt === null, revoked: row.revokedAt !== null });
+}
+
+/** The highest token ever issued for the run, by its lease row and its fence row. */
+export function fenceOf(row: { readonly fencingToken: number | null; readonly fence: number | null }): number {
+  return Math.max(row.fencingToken ?? 0, row.fence ?? 0);
 }
 
 export function leaseOf(lease: LeaseRef, expiresAt: number, ttlSeconds: number): StoredLease {
@@ -67,7 +74,7 @@ export function recordOf(row: RecordRow, now: number): LeaseRecord {
     expiresAt,
     remainingSeconds: expiresAt === null ? 0 : secondsUntil(expiresAt, now),
     ttlSeconds,
-    fence: toFencingToken(Math.max(fencingToken, row.fence ?? 0)),
+    fence: fenceOf(row),
     revoked: by !== null && reason !== null && at !== null ? { by, reason, at } : null,
   };
 }

@@ -1,10 +1,17 @@
 import type { SqliteDatabase, SqliteStatement } from './database.ts';
 
-/** The columns under the names of `LeaseRow` and `RecordRow`. */
+/** The columns under the names of `LeaseRow`. */
 const ROW = `lease.run_id AS runId, worker_id AS workerId, fencing_token AS fencingToken, acquisition_id AS acquisitionId,
   expires_at AS expiresAt, ttl_seconds AS ttlSeconds, revoked_at AS revokedAt`;
-const RECORD = `${ROW}, acquired_at AS acquiredAt, revoked_by AS revokedBy, revoked_reason AS revokedReason,
-  (SELECT fence.fencing_token FROM lessor_fence AS fence WHERE fence.run_id = lease.run_id) AS fence`;
+
+/** Those under the names of `RecordRow`. */
+const RECORD = `${ROW}, acquired_at AS acquiredAt, revoked_by AS revokedBy, revoked_reason AS revokedReason`;
+
+/** The token of the run's fence row, or null. */
+const FENCE = '(SELECT fence.fencing_token FROM lessor_fence AS fence WHERE fence.run_id = lease.run_id) AS fence';
+
+/** The time, and the marker of the file that the tables are in. */
+const GLANCE = `unixepoch('subsec') AS now, (SELECT value FROM lessor_meta WHERE key = 'marker') AS marker`;
 
 /** Every statement of the store, by what it does. None reads what it writes: see `SqliteDatabase`. */
 const SQL = {
@@ -13,27 +20,18 @@ const SQL = {
   commit: 'COMMIT',
   rollback: 'ROLLBACK',
 
-  /** The time, and the marker of the file that these tables are in. */
-  look: `SELECT unixepoch('subsec') AS now, (SELECT value FROM lessor_meta WHERE key = 'marker') AS marker`,
+  glance: `SELECT ${GLANCE}`,
 
-  /** One run's row. */
-  row: `SELECT ${ROW} FROM lessor_lease AS lease WHERE run_id = ?`,
+  /** The same, with one run's record, and its fence row's token also where it has no record. */
+  look: `SELECT ${GLANCE}, (SELECT fencing_token FROM lessor_fence WHERE run_id = ?) AS fence, ${RECORD}
+    FROM (SELECT 1) LEFT JOIN lessor_lease AS lease ON lease.run_id = ?`,
 
   /** The rows of a JSON array of runs, each looked up by its key. */
   rows: `SELECT ${ROW} FROM json_each(?) AS asked CROSS JOIN lessor_lease AS lease ON lease.run_id = asked.value`,
 
-  /** One run's record. */
-  record: `SELECT ${RECORD} FROM lessor_lease AS lease WHERE run_id = ?`,
-
   /** Records in the order of their runs: those from a run on, and those after one. */
-  recordsFrom: `SELECT ${RECORD} FROM lessor_lease AS lease WHERE run_id >= ? ORDER BY run_id LIMIT ?`,
-  recordsAfter: `SELECT ${RECORD} FROM lessor_lease AS lease WHERE run_id > ? ORDER BY run_id LIMIT ?`,
-
-  /** The highest token ever issued for the run. */
-  fence: `SELECT max(
-    coalesce((SELECT fencing_token FROM lessor_lease WHERE run_id = ?), 0),
-    coalesce((SELECT fencing_token FROM lessor_fence WHERE run_id = ?), 0)
-  ) AS fence`,
+  recordsFrom: `SELECT ${RECORD}, ${FENCE} FROM lessor_lease AS lease WHERE run_id >= ? ORDER BY run_id LIMIT ?`,
+  recordsAfter: `SELECT ${RECORD}, ${FENCE} FROM lessor_lease AS lease WHERE run_id > ? ORDER BY run_id LIMIT ?`,
 
   /** The run's newest lease. */
   keep: `INSERT INTO lessor_lease (run_id, worker_id, fencing_token, acquisition_id, acquired_at, expires_at, ttl_seconds)

@@ -1,4 +1,4 @@
-/** Whose turn it is at the file: calls wait for its lock without stopping the event loop, in the order they came. */
+/** Whose turn it is at the file: calls wait for its lock without stopping the event loop. */
 import { isBusy } from './errors.ts';
 
 /** Pauses between two looks at a locked file, in seconds: they double from the one to the other, jittered. */
@@ -22,7 +22,8 @@ export class SqliteTurns {
   readonly #timeoutSeconds: number;
   readonly #waiting = new Set<Waiting>();
   #pauseSeconds = FIRST_PAUSE_SECONDS;
-  #timer: NodeJS.Timeout | undefined;
+  /** Cancels the next look at those who wait. */
+  #cancel: (() => void) | undefined;
   /** What the driver said last. */
   #busy: unknown;
   #sliceStartedAt: number | undefined;
@@ -34,7 +35,7 @@ export class SqliteTurns {
   /** What the step returns. Rejects with what it throws, with the signal's reason when that aborts before its turn. */
   async take<Result>(step: () => Result, signal?: AbortSignal): Promise<Result> {
     signal?.throwIfAborted();
-    if (this.#waiting.size > 0 || this.#sliceIsOver()) return this.#wait(step, 0, signal);
+    if (this.#sliceIsOver()) return this.#wait(step, 0, signal);
     try {
       return step();
     } catch (error) {
@@ -50,8 +51,8 @@ export class SqliteTurns {
   }
 
   #rest(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#cancel?.();
+    this.#cancel = undefined;
     this.#pauseSeconds = FIRST_PAUSE_SECONDS;
   }
 
@@ -89,10 +90,19 @@ export class SqliteTurns {
   }
 
   #arm(seconds: number): void {
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined;
+    if (this.#cancel) return;
+    const serve = (): void => {
+      this.#cancel = undefined;
       this.#serve();
-    }, seconds * 1000);
+    };
+    // A timer is never quicker than a millisecond.
+    if (seconds === 0) {
+      const immediate = setImmediate(serve);
+      this.#cancel = () => clearImmediate(immediate);
+    } else {
+      const timer = setTimeout(serve, seconds * 1000);
+      this.#cancel = () => clearTimeout(timer);
+    }
   }
 
   /** Lets those who wait try, first come first served, until the file is locked or the slice is over. */

@@ -43,3 +43,19 @@ export function readFileName(database: SqliteDatabase): string {
   const rows = database.prepare('PRAGMA database_list').all() as { name: string; file: string | null }[];
   return rows.find(({ name }) => name === 'main')?.file ?? '';
 }
+
+/** Takes the connection's own wait for locks away for one step, since it would stop the event loop. */
+export function withoutBlocking<Result>(database: SqliteDatabase, busyTimeout: number, step: () => Result): Result {
+  if (busyTimeout === 0) return step();
+  database.exec('PRAGMA busy_timeout = 0');
+  try {
+    return step();
+  } finally {
+    database.exec(`PRAGMA busy_timeout = ${busyTimeout}`);
+  }
+}
+
+/** The file as errors name it. */
+export function nameOf(file: string): string {
+  return file === '' ? 'in memory' : JSON.stringify(file);
+}
