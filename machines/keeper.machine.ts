@@ -6,6 +6,7 @@
  * renewal enters `holding` anew, which arms the next deadline.
  */
 import { assign, emit, fromPromise, setup } from 'xstate';
+import { keeperContext, keeperGuards as guards, keeperUpdates as updates } from './keeper.rules.ts';
 import type {
   AskAnswer,
   KeeperContext,
@@ -15,19 +16,6 @@ import type {
   ReleaseAnswer,
   RenewAnswer,
 } from './keeper.types.ts';
-
-/** The answer that an actor's done event carries. */
-function answerOf<Answer>(event: unknown): Answer {
-  return (event as { readonly output: Answer }).output;
-}
-
-function ask(event: unknown): AskAnswer {
-  return answerOf<AskAnswer>(event);
-}
-
-function renewal(event: unknown): RenewAnswer {
-  return answerOf<RenewAnswer>(event);
-}
 
 /** Stands for an actor that the manager provides. */
 function provided<Answer>() {
@@ -55,63 +43,27 @@ export const keeperMachine = setup({
     retry: () => 1000,
   },
   guards: {
-    isGranted: ({ event }) => ask(event).status === 'granted',
-    isHeld: ({ event }) => ask(event).status === 'held',
-    mayAskAgain: ({ event }) => {
-      const answer = ask(event);
-      return answer.status !== 'granted' && !answer.waitOver;
-    },
-    mayBeGranted: ({ context, event }) => {
-      const answer = ask(event);
-      return context.unanswered || (answer.status === 'failed' && answer.unknown);
-    },
-    isUnanswered: ({ context }) => context.unanswered,
-    hasHolder: ({ context }) => context.holder !== null,
-    renewsItself: ({ context }) => context.autoRenew,
-    isReleaseAsked: ({ context }) => context.releaseAsked,
-    isRenewed: ({ event }) => renewal(event).status === 'renewed',
-    isFailed: ({ event }) => renewal(event).status === 'failed',
+    isGranted: ({ context, event }) => guards.isGranted(context, event),
+    isHeld: ({ context, event }) => guards.isHeld(context, event),
+    mayAskAgain: ({ context, event }) => guards.mayAskAgain(context, event),
+    mayBeGranted: ({ context, event }) => guards.mayBeGranted(context, event),
+    isRenewed: ({ context, event }) => guards.isRenewed(context, event),
+    isFailed: ({ context, event }) => guards.isFailed(context, event),
+    isUnanswered: ({ context }) => guards.isUnanswered(context),
+    hasHolder: ({ context }) => guards.hasHolder(context),
+    renewsItself: ({ context }) => guards.renewsItself(context),
+    isReleaseAsked: ({ context }) => guards.isReleaseAsked(context),
   },
   actions: {
-    countAsk: assign({ attempts: ({ context }) => context.attempts + 1 }),
-    keepLease: assign(({ event }) => {
-      const answer = ask(event);
-      if (answer.status !== 'granted') return {};
-      return { lease: answer.lease, deadline: answer.deadline, unanswered: false, holder: null, error: null };
-    }),
-    keepRefusal: assign(({ context, event }) => {
-      const answer = ask(event);
-      if (answer.status === 'held') return { holder: answer.holder, error: null };
-      if (answer.status === 'failed') {
-        return { holder: null, error: answer.error, unanswered: context.unanswered || answer.unknown };
-      }
-      return {};
-    }),
-    countFromSending: assign(({ event }) => {
-      const answer = renewal(event);
-      if (answer.status !== 'renewed') return {};
-      return { deadline: answer.deadline, failures: 0, unanswered: false, error: null, company: null };
-    }),
-    keepFailure: assign(({ context, event }) => {
-      const answer = renewal(event);
-      if (answer.status !== 'failed') return {};
-      return {
-        failures: context.failures + 1,
-        error: answer.error,
-        unanswered: context.unanswered || answer.unknown,
-        company: answer.unknown ? Math.max(1, Math.floor(Math.sqrt(answer.shared))) : context.company,
-      };
-    }),
-    keepReason: assign(({ event }) => {
-      const answer = renewal(event);
-      return { reason: answer.status === 'lost' ? answer.reason : 'expired' };
-    }),
-    keepExpiry: assign({ reason: () => 'expired' as const }),
-    askRelease: assign({ releaseAsked: () => true }),
-    keepRelease: assign(({ event }) => {
-      const { freed, error = null } = answerOf<ReleaseAnswer>(event);
-      return { freed, error };
-    }),
+    keepLease: assign(({ context, event }) => updates.keepLease(context, event)),
+    keepRefusal: assign(({ context, event }) => updates.keepRefusal(context, event)),
+    countFromSending: assign(({ context, event }) => updates.countFromSending(context, event)),
+    keepFailure: assign(({ context, event }) => updates.keepFailure(context, event)),
+    keepReason: assign(({ context, event }) => updates.keepReason(context, event)),
+    keepRelease: assign(({ context, event }) => updates.keepRelease(context, event)),
+    countAsk: assign(({ context }) => updates.countAsk(context)),
+    keepExpiry: assign(() => updates.keepExpiry()),
+    askRelease: assign(() => updates.askRelease()),
     tellGranted: emit({ type: 'granted' }),
     tellRenewed: emit({ type: 'renewed' }),
     tellUncertain: emit({ type: 'uncertain' }),
@@ -123,33 +75,7 @@ export const keeperMachine = setup({
 }).createMachine({
   id: 'keeper',
   description: "A worker's side of one lease.",
-  context: ({ input }) => ({
-    runId: input?.runId ?? '',
-    workerId: input?.workerId ?? '',
-    acquisitionId: input?.acquisitionId ?? '',
-    reacquire: input?.reacquire,
-    times: input?.times ?? {
-      ttlSeconds: 30,
-      renewSeconds: 10,
-      requestTimeoutSeconds: 5,
-      marginSeconds: 0.315,
-      pollSeconds: 1,
-      releaseTimeoutSeconds: 10,
-    },
-    autoRenew: input?.autoRenew ?? true,
-    waitUntilSeconds: input?.waitUntilSeconds ?? null,
-    attempts: 0,
-    unanswered: false,
-    holder: null,
-    lease: null,
-    deadline: null,
-    failures: 0,
-    error: null,
-    company: null,
-    releaseAsked: false,
-    freed: false,
-    reason: null,
-  }),
+  context: ({ input }) => keeperContext(input),
   initial: 'acquiring',
   states: {
     acquiring: {

@@ -1,18 +1,29 @@
-/** The keeper machine with its actors and delays: what it does to a store, and when, by the manager's clock. */
-import { fromPromise } from 'xstate';
-import { keeperMachine } from '../../machines/keeper.machine.ts';
+/** What a keeper does to its store, and how long it pauses, by the manager's clock. What belongs to a lease is in its context. */
 import type { AskAnswer, KeeperContext, ReleaseAnswer, RenewAnswer } from '../../machines/keeper.types.ts';
 import type { Clock } from '../clock.ts';
 import { OutcomeUnknownError } from '../errors.ts';
-import type { LeaseStore, ReleaseRequest } from '../stores/store.ts';
+import type { LeaseStore } from '../stores/store.ts';
+import { giveBack } from './give-back.ts';
 import { LateGrants } from './late-grants.ts';
+import { millisecondsToDeadline, millisecondsToPoll, millisecondsToRenewal, millisecondsToRetry } from './pauses.ts';
 import type { Renewals } from './renewals.ts';
 import { referenceOf } from './renewals.ts';
-import { giveBack } from './give-back.ts';
+import type { OnStop } from './request.ts';
 import { asLeaseError, judge, request } from './request.ts';
 import type { WakeUps } from './wake-ups.ts';
 import { deadlineAfter, momentOf, secondsLeft } from './worker-deadline.ts';
-import { millisecondsToDeadline, millisecondsToPoll, millisecondsToRenewal, millisecondsToRetry } from './pauses.ts';
+
+/** The actors that the keeper machine names. None ever rejects. */
+export interface KeeperActors {
+  ask(context: KeeperContext, onStop: OnStop): Promise<AskAnswer>;
+  wakeUp(context: KeeperContext, onStop: OnStop): Promise<void>;
+  renew(context: KeeperContext): Promise<RenewAnswer>;
+  release(context: KeeperContext): Promise<ReleaseAnswer>;
+  withdraw(context: KeeperContext): Promise<void>;
+}
+
+/** The delays that the keeper machine names, in milliseconds. */
+export type KeeperDelays = Record<'poll' | 'deadline' | 'renewal' | 'retry', (context: KeeperContext) => number>;
 
 export interface KeeperParts {
   readonly store: LeaseStore;
@@ -21,49 +32,49 @@ export interface KeeperParts {
   readonly wakeUps: WakeUps;
 }
 
-/** One machine for all leases of a manager: what belongs to a lease is in the context of its actor. */
-export function provideKeeper({ store, clock, renewals, wakeUps }: KeeperParts) {
+export function keeperActors({ store, clock, renewals, wakeUps }: KeeperParts): KeeperActors {
   const lateGrants = new LateGrants(store);
-  return keeperMachine.provide({
-    actors: {
-      ask: fromPromise<AskAnswer, KeeperContext>(({ input, signal }) => ask(store, clock, lateGrants, input, signal)),
-      wakeUp: fromPromise<void, KeeperContext>(({ input, signal }) => wakeUps.next(input.runId, signal)),
-      renew: fromPromise<RenewAnswer, KeeperContext>(({ input }) => renewals.renew(input)),
-      release: fromPromise<ReleaseAnswer, KeeperContext>(({ input }) =>
-        giveBack(store, clock, referenceOf(input.lease!), input.times),
-      ),
-      withdraw: fromPromise<void, KeeperContext>(async ({ input }) => {
-        const { runId, workerId, acquisitionId } = input;
-        const taken: ReleaseRequest = { runId, workerId, acquisitionId };
-        lateGrants.refuse(acquisitionId);
-        await giveBack(store, clock, taken, input.times);
-      }),
+  return {
+    ask: (context, onStop) => ask({ store, clock, lateGrants }, context, onStop),
+    wakeUp: ({ runId }, onStop) => wakeUps.next(runId, onStop),
+    renew: (context) => renewals.renew(context),
+    release: ({ lease, times }) => giveBack(store, clock, referenceOf(lease!), times),
+    withdraw: async ({ runId, workerId, acquisitionId, times }) => {
+      lateGrants.refuse(acquisitionId);
+      await giveBack(store, clock, { runId, workerId, acquisitionId }, times);
     },
-    delays: {
-      deadline: ({ context }) => millisecondsToDeadline(context, clock),
-      renewal: ({ context }) => millisecondsToRenewal(context, clock),
-      retry: ({ context }) => millisecondsToRetry(context),
-      poll: ({ context }) => millisecondsToPoll(context, clock),
-    },
-  });
+  };
 }
 
-/** Asks once. Never rejects. */
+export function keeperDelays(clock: Clock): KeeperDelays {
+  return {
+    poll: (context) => millisecondsToPoll(context, clock),
+    deadline: (context) => millisecondsToDeadline(context, clock),
+    renewal: (context) => millisecondsToRenewal(context, clock),
+    retry: millisecondsToRetry,
+  };
+}
+
+interface AskParts {
+  readonly store: LeaseStore;
+  readonly clock: Clock;
+  readonly lateGrants: LateGrants;
+}
+
+/** Asks once. */
 async function ask(
-  store: LeaseStore,
-  clock: Clock,
-  lateGrants: LateGrants,
+  { store, clock, lateGrants }: AskParts,
   { runId, workerId, acquisitionId, reacquire, times, waitUntilSeconds }: KeeperContext,
-  signal: AbortSignal,
+  onStop: OnStop,
 ): Promise<AskAnswer> {
   const asked = { runId, workerId, acquisitionId, ttlSeconds: times.ttlSeconds, reacquire };
   const sentAt = momentOf(clock);
   const waitOver = (): boolean => waitUntilSeconds !== null && clock.monotonicSeconds() >= waitUntilSeconds;
   try {
-    const result = await request((given) => store.acquire(asked, { signal: given }), {
+    const result = await request((signal) => store.acquire(asked, { signal }), {
       clock,
       timeoutSeconds: times.requestTimeoutSeconds,
-      signal,
+      onStop,
       onGivenUp: (asking) => lateGrants.watch(acquisitionId, asking),
     });
     if (result.status === 'held') {

@@ -1,49 +1,80 @@
 import { createActor } from 'xstate';
 import type { KeeperContext, KeeperEvent, KeeperInput, KeeperNews } from '../../machines/keeper.types.ts';
-import { quietInspector } from '../inspect/quiet-inspector.ts';
 import type { Inspector } from '../inspect/quiet-inspector.ts';
+import { quietInspector } from '../inspect/quiet-inspector.ts';
 import type { ActorClock } from './actor-clock.ts';
-import type { provideKeeper } from './keeper-actors.ts';
+import { provideKeeper } from './keeper-actor.ts';
+import type { KeeperActors, KeeperDelays } from './keeper-actors.ts';
+import { KeeperRun } from './keeper-run.ts';
 
-/** The news of a keeper. `broken`: the machine itself failed, which ends it like a loss. */
+/** The news of a keeper. `broken`: the keeper itself failed, which ends it like a loss. */
 export type News = KeeperNews['type'] | 'broken';
 
 export interface KeeperOptions {
-  readonly machine: ReturnType<typeof provideKeeper>;
+  readonly actors: KeeperActors;
+  readonly delays: KeeperDelays;
   readonly clock: ActorClock;
+  /** Where somebody inspects, xstate itself runs the chart, with all its records. */
   readonly inspect: Inspector | undefined;
 }
 
-/** A running keeper machine: one acquire, and the lease that comes of it. */
+/** What runs the chart. */
+interface Engine {
+  readonly context: KeeperContext;
+  start(): void;
+  send(event: KeeperEvent): void;
+}
+
+/** A keeper at work: one acquire, and the lease that comes of it. */
 export class Keeper {
   /** Who hears the news. Must not throw. */
   listener: (news: News) => void;
   /** Why it is broken. */
   error: unknown = null;
-  readonly #actor;
+  readonly #engine: Engine;
 
-  constructor(input: KeeperInput, { machine, clock, inspect }: KeeperOptions, listener: (news: News) => void) {
+  constructor(input: KeeperInput, options: KeeperOptions, listener: (news: News) => void) {
     this.listener = listener;
-    this.#actor = createActor(machine, { input, clock, ...(inspect && { inspect: quietInspector(inspect) }) });
-    this.#actor.on('*', ({ type }) => this.listener(type));
-    this.#actor.subscribe({
-      // Without an observer xstate throws it from a timer, and the process ends.
-      error: (error) => {
-        this.error = error;
-        this.listener('broken');
-      },
-    });
+    const tell = (news: News): void => this.listener(news);
+    const onBroken = (error: unknown): void => {
+      this.error = error;
+      this.listener('broken');
+    };
+    const { inspect, actors, delays, clock } = options;
+    this.#engine =
+      inspect === undefined
+        ? new KeeperRun(input, { actors, delays, clock, tell, onBroken })
+        : inspected(input, { ...options, inspect }, tell, onBroken);
   }
 
   start(): void {
-    this.#actor.start();
+    this.#engine.start();
   }
 
   send(event: KeeperEvent): void {
-    this.#actor.send(event);
+    this.#engine.send(event);
   }
 
   get context(): KeeperContext {
-    return this.#actor.getSnapshot().context;
+    return this.#engine.context;
   }
+}
+
+function inspected(
+  input: KeeperInput,
+  { actors, delays, clock, inspect }: KeeperOptions & { readonly inspect: Inspector },
+  tell: (news: News) => void,
+  onBroken: (error: unknown) => void,
+): Engine {
+  const actor = createActor(provideKeeper(actors, delays), { input, clock, inspect: quietInspector(inspect) });
+  actor.on('*', ({ type }) => tell(type));
+  // Without an observer xstate throws its error from a timer, and the process ends.
+  actor.subscribe({ error: onBroken });
+  return {
+    start: () => actor.start(),
+    send: (event) => actor.send(event),
+    get context() {
+      return actor.getSnapshot().context;
+    },
+  };
 }

@@ -177,7 +177,7 @@ export class LeaseManager implements AsyncDisposable {
     checkFlag('autoRenew', autoRenew);
     if (reacquire !== undefined) checkOneOf('reacquire', reacquire, ['extend', 'refuse']);
     const asIs = ttlSeconds === undefined && options.autoRenew === undefined;
-    const times = asIs ? this.#times : keeperTimes(this.#options, ttlSeconds, autoRenew);
+    const times = asIs ? this.#times : keeperTimes(this.#options, { ttlSeconds, autoRenew });
     this.#checkOpen();
     signal?.throwIfAborted();
     const waitUntilSeconds = waitSeconds === Infinity ? null : this.#clock.monotonicSeconds() + waitSeconds;

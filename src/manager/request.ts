@@ -2,11 +2,14 @@
 import type { Clock } from '../clock.ts';
 import { isLeaseError, OutcomeUnknownError } from '../errors.ts';
 
+/** Takes what is to happen when nobody waits for the answer any more. */
+export type OnStop = (stop: () => void) => void;
+
 export interface RequestOptions<Answer> {
   readonly clock: Clock;
   readonly timeoutSeconds: number;
-  /** Gives up early. */
-  readonly signal?: AbortSignal | undefined;
+  /** Takes how to give up early. */
+  readonly onStop?: OnStop | undefined;
   /** Gets what the store may still say, at the moment at which the request is given up. */
   readonly onGivenUp?: ((sending: Promise<Answer>) => void) | undefined;
 }
@@ -17,24 +20,25 @@ export interface RequestOptions<Answer> {
  */
 export function request<Answer>(
   send: (signal: AbortSignal) => Promise<Answer>,
-  { clock, timeoutSeconds, signal, onGivenUp }: RequestOptions<Answer>,
+  { clock, timeoutSeconds, onStop, onGivenUp }: RequestOptions<Answer>,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const controller = new AbortController();
+    let waiting = true;
     const giveUp = (why: string): void => {
+      if (!waiting) return;
       end();
       const error = new OutcomeUnknownError(why);
       reject(error);
       onGivenUp?.(sending);
       controller.abort(error);
     };
-    const cancelled = (): void => giveUp('The request was given up before its answer');
-    const cancelTimer = clock.after(timeoutSeconds, () => giveUp(`No answer within ${timeoutSeconds} s`));
     const end = (): void => {
+      waiting = false;
       cancelTimer();
-      signal?.removeEventListener('abort', cancelled);
     };
-    signal?.addEventListener('abort', cancelled, { once: true });
+    const cancelTimer = clock.after(timeoutSeconds, () => giveUp(`No answer within ${timeoutSeconds} s`));
+    onStop?.(() => giveUp('The request was given up before its answer'));
     const sending = sent(send, controller.signal);
     sending.then(
       (answer) => {

@@ -38,12 +38,13 @@ export interface LeaseManagerOptions {
   readonly inspect?: Inspector | undefined;
 }
 
-/** The times of a lease with this ttl. What was not told follows from the ttl. */
+/** The times of a lease, by the manager's settings and its own. What was not told follows from the ttl. */
 export function keeperTimes(
   options: LeaseManagerOptions,
-  ttlSeconds: number = options.ttlSeconds ?? 30,
-  autoRenew: boolean = options.autoRenew ?? true,
+  own: Pick<LeaseManagerOptions, 'ttlSeconds' | 'autoRenew'> = {},
 ): KeeperTimes {
+  const { ttlSeconds = 30 } = own.ttlSeconds === undefined ? options : own;
+  const { autoRenew = true } = own.autoRenew === undefined ? options : own;
   checkTtl(ttlSeconds, options.allowLongTtl);
   const {
     renewSeconds = ttlSeconds / 3,

@@ -17,7 +17,7 @@ import { giveBack } from './give-back.ts';
 import { HeldLease } from './held-lease.ts';
 import type { Work } from './hold.ts';
 import { runUnder } from './hold.ts';
-import { provideKeeper } from './keeper-actors.ts';
+import { keeperActors, keeperDelays } from './keeper-actors.ts';
 import type { KeeperOptions, News } from './keeper.ts';
 import { Keeper } from './keeper.ts';
 import type { ManagerEvents } from './manager-events.ts';
@@ -61,8 +61,8 @@ export class Tenures {
     this.#events = events;
     const wakeUps = (this.#wakeUps = new WakeUps(store));
     const renewals = new Renewals({ store, clock, onLateExtension: (...late) => this.#giveBackLate(...late) });
-    const machine = provideKeeper({ store, clock, renewals, wakeUps });
-    this.#keeperOptions = { machine, clock: actorClock(clock), inspect };
+    const actors = keeperActors({ store, clock, renewals, wakeUps });
+    this.#keeperOptions = { actors, delays: keeperDelays(clock), clock: actorClock(clock), inspect };
     this.#watch = new SuspensionWatch(clock, () => this.#lookAtClocks());
   }
 

@@ -1,5 +1,6 @@
 /** What the store pushes of the runs that are waited for. Hints only: a lost one costs a poll. */
 import type { LeaseStore } from '../stores/store.ts';
+import type { OnStop } from './request.ts';
 
 interface Watch {
   readonly controller: AbortController;
@@ -18,7 +19,7 @@ export class WakeUps {
   }
 
   /** Resolves with the next wake-up of the run, at once if it came since the last one. Without one it stays pending. */
-  next(runId: string, signal: AbortSignal): Promise<void> {
+  next(runId: string, onStop: OnStop): Promise<void> {
     const watch = this.#watches.get(runId) ?? this.#open(runId);
     return new Promise((resolve) => {
       watch.wake = () => {
@@ -26,7 +27,7 @@ export class WakeUps {
         watch.woken = false;
         resolve();
       };
-      signal.addEventListener('abort', () => (watch.wake = undefined), { once: true });
+      onStop(() => (watch.wake = undefined));
       if (watch.woken) watch.wake();
     });
   }
