@@ -26,7 +26,7 @@ export function connectLike(client: unknown, requestTimeoutSeconds: number): Red
   if (isIoredis(client)) {
     if (client.status === 'end')
       throw new TypeError(`Expected \`client\` to be open, got a closed client of \`ioredis\``);
-    return connectIoredis(duplicateIoredis(client), client.options.keyPrefix);
+    return connectIoredis(duplicateIoredis(client, requestTimeoutSeconds), client.options.keyPrefix);
   }
   if (isNodeRedis(client)) {
     if (!client.isOpen) {

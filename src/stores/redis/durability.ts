@@ -6,6 +6,8 @@ export interface Findings {
   readonly durability: Durability;
   /** The policy by which a server drops leases when its memory is full, or null. */
   readonly evicts: string | null;
+  /** Whether the server belongs to a cluster. */
+  readonly isClusterNode: boolean;
 }
 
 interface Server {
@@ -15,7 +17,7 @@ interface Server {
   readonly saves: boolean | undefined;
   readonly maxmemory: number | undefined;
   readonly policy: string | undefined;
-  readonly replicas: number | undefined;
+  readonly isClusterNode: boolean;
 }
 
 type Level = Durability['survives'];
@@ -33,7 +35,11 @@ export async function readDurability(connection: RedisConnection): Promise<Findi
   const survives = LEVELS[Math.min(...found.map((each) => LEVELS.indexOf(each.survives)))] ?? 'unknown';
   const warnings = new Set(found.flatMap((each) => each.warnings));
   const evicting = servers.find(({ policy, maxmemory }) => policy?.startsWith('allkeys-') && maxmemory !== 0);
-  return { durability: { survives, warnings: [...warnings] }, evicts: evicting?.policy ?? null };
+  return {
+    durability: { survives, warnings: [...warnings] },
+    evicts: evicting?.policy ?? null,
+    isClusterNode: servers.some((server) => server.isClusterNode),
+  };
 }
 
 /** `INFO` is allowed in most places; managed services forbid `CONFIG`. */
@@ -55,7 +61,7 @@ async function readServer(send: (command: readonly string[]) => Promise<unknown>
     saves: settingOf(save) === undefined ? undefined : settingOf(save) !== '',
     maxmemory: numberOf(lines.get('maxmemory')),
     policy: lines.get('maxmemory_policy'),
-    replicas: numberOf(lines.get('connected_slaves')),
+    isClusterNode: lines.get('cluster_enabled') === '1',
   };
 }
 

@@ -23,14 +23,15 @@ const SENT_ONCE = { autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 
 
 export const SINGLE_OPTIONS = { ...SENT_ONCE, lazyConnect: true, enableOfflineQueue: false };
 
-export function clusterOptions(redisOptions: object | undefined): object {
+export function clusterOptions(redisOptions: object | undefined, requestTimeoutSeconds: number): object {
   const own = { keyPrefix: '', lazyConnect: true, enableOfflineQueue: false, retryDelayOnFailover: 0 };
-  return { ...own, redisOptions: { ...redisOptions, ...SENT_ONCE } };
+  const slotsRefreshTimeout = Math.ceil(requestTimeoutSeconds * 1000);
+  return { ...own, slotsRefreshTimeout, redisOptions: { ...redisOptions, ...SENT_ONCE } };
 }
 
-export function duplicateIoredis(client: IoredisClient): IoredisClient {
+export function duplicateIoredis(client: IoredisClient, requestTimeoutSeconds: number): IoredisClient {
   if (!client.isCluster) return client.duplicate(SINGLE_OPTIONS);
-  return client.duplicate([], clusterOptions(client.options.redisOptions));
+  return client.duplicate([], clusterOptions(client.options.redisOptions, requestTimeoutSeconds));
 }
 
 /** @param client - the store's own, from here on. */

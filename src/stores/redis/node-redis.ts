@@ -40,8 +40,11 @@ export function duplicateNodeRedis<Client extends NodeRedisClient | NodeRedisClu
 export function connectNodeRedis(client: NodeRedisClient | NodeRedisCluster, keyPrefix = ''): RedisConnection {
   const isReady = (): boolean => client.isReady;
   const untilReady = readyWaiter(client, isReady);
-  // A cluster that finds no node only rejects, and those who wait listen.
-  const connect = (): void => void client.connect().catch((error: unknown) => client.emit('error', error));
+  let connecting: Promise<unknown>;
+  const connect = (): void => {
+    // A cluster that finds no node only rejects, and those who wait listen.
+    connecting = client.connect().catch((error: unknown) => client.emit('error', error));
+  };
   // An error without a listener would end the process. Each call tells its own.
   client.on('error', ignore);
   connect();
@@ -60,7 +63,7 @@ export function connectNodeRedis(client: NodeRedisClient | NodeRedisCluster, key
         ? client.masters.map((node) => async (command) => (await client.nodeClient(node)).sendCommand(command))
         : [(command) => client.sendCommand(command)],
     subscribe: (onMessage, onReconnect) => subscribeNodeRedis(client, onMessage, onReconnect),
-    end: () => client.destroy(),
+    end: () => end(client, connecting),
   };
 }
 
@@ -83,8 +86,17 @@ function subscribeNodeRedis(
     unsubscribe: async (channel) => {
       if (subscriber.isOpen) await subscriber.unsubscribe(channel);
     },
-    end: () => subscriber.destroy(),
+    end: () => end(subscriber, connected),
   };
+}
+
+/** A cluster that was still looking for its nodes connects to them after it was told to end. */
+function end(client: NodeRedisClient | NodeRedisCluster, connecting: Promise<unknown>): void {
+  client.destroy();
+  connecting
+    .catch(ignore)
+    .then(() => client.destroy())
+    .catch(ignore);
 }
 
 function ignore(): void {}

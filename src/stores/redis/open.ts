@@ -42,7 +42,8 @@ export async function openRedis(options: RedisStoreOptions): Promise<OpenRedis> 
   try {
     const calls = new RedisCalls(connection, requestTimeoutSeconds);
     await calls.untilReady();
-    const { durability, evicts } = await readDurability(connection);
+    const { durability, evicts, isClusterNode } = await readDurability(connection);
+    if (isClusterNode && !connection.isCluster) throw singleNodeError();
     if (evicts !== null && !allowEviction) throw evictionError(evicts);
     const keys = new RedisKeys(connection.keyPrefix + prefix);
     return { connection, calls, keys, durability, markers: await openMarkers(calls, keys, connection.isCluster) };
@@ -57,6 +58,13 @@ async function connect(client: unknown, url: unknown, timeoutSeconds: number): P
   if (client !== undefined) throw new TypeError('Expected one of `client` and `url`, got both');
   checkRedisUrl(url);
   return connectUrl(url, timeoutSeconds);
+}
+
+function singleNodeError(): TypeError {
+  return new TypeError(
+    'Expected `client` to be a client of the cluster (`new Cluster()` of `ioredis`, `createCluster()` of `redis`), ' +
+      'got a client of a single one of its nodes',
+  );
 }
 
 function evictionError(policy: string): RangeError {

@@ -16,7 +16,7 @@ export function checkRedisUrl(url: unknown): asserts url is string {
 
 /** @throws StoreUnavailableError when the server cannot be reached. */
 export async function connectUrl(url: string, timeoutSeconds: number): Promise<RedisConnection> {
-  const openers = await findClient(url);
+  const openers = await findClient(url, timeoutSeconds);
   const single = openers.single();
   try {
     await new RedisCalls(single, timeoutSeconds).untilReady();
@@ -40,7 +40,7 @@ interface Openers {
   cluster(): RedisConnection;
 }
 
-async function findClient(url: string): Promise<Openers> {
+async function findClient(url: string, timeoutSeconds: number): Promise<Openers> {
   const { username, password, protocol } = new URL(url);
   const credentials = {
     ...(username && { username: decodeURIComponent(username) }),
@@ -49,7 +49,7 @@ async function findClient(url: string): Promise<Openers> {
   const tls = protocol === 'rediss:';
   const ioredis = await ifInstalled(() => import('ioredis'));
   if (ioredis) {
-    const options = clusterOptions({ ...credentials, ...(tls && { tls: {} }) });
+    const options = clusterOptions({ ...credentials, ...(tls && { tls: {} }) }, timeoutSeconds);
     return {
       single: () => connectIoredis(new ioredis.Redis(url, SINGLE_OPTIONS) as unknown as IoredisClient),
       cluster: () => connectIoredis(new ioredis.Cluster([url], options) as unknown as IoredisClient),
