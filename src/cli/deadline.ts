@@ -21,7 +21,7 @@ export function defaultGraceSeconds(ttlSeconds: number): number {
 }
 
 export function endingPlan(ttlSeconds: number, graceSeconds: number): EndingPlan {
-  return { graceSeconds, reserveSeconds: Math.min(0.25, ttlSeconds * 0.02) };
+  return { graceSeconds, reserveSeconds: Math.min(1, ttlSeconds / 10) };
 }
 
 /** What to do now, with so much left on the worker's own deadline. */

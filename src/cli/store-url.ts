@@ -2,13 +2,17 @@
 import { mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { isAbsolute, join, resolve } from 'node:path';
+import { UsageError } from './usage.ts';
 
 /** The URL, so that it means the same in another directory: the command inherits it. */
 export function resolveStoreUrl(option: string | undefined): string {
-  const url = option ?? process.env['LESSOR_STORE'];
-  if (url === undefined || url === '') return `sqlite:${defaultFile()}`;
-  const [, scheme, path] = /^(sqlite:)(.+)$/s.exec(url) ?? [];
-  return scheme !== undefined && path !== undefined ? `${scheme}${resolve(path)}` : url;
+  const url = option ?? process.env['LESSOR_STORE'] ?? '';
+  if (url === '') return `sqlite:${defaultFile()}`;
+  if (url.startsWith('memory:')) {
+    throw new UsageError('lessor', 'Expected a store that other processes see too, got one in the memory of this one');
+  }
+  const path = /^sqlite:(?!~\/|:memory:$)(.+)$/s.exec(url)?.[1];
+  return path === undefined || isAbsolute(path) ? url : `sqlite:${resolve(path)}`;
 }
 
 function defaultFile(): string {

@@ -32,6 +32,7 @@ export class Supervision {
   readonly #options: SupervisionOptions;
   readonly #onAbort = () => this.#lose();
   #terminated = false;
+  #stopped = false;
   /** Not later than this, whatever is renewed meanwhile. */
   #killAt = Infinity;
   #timer: NodeJS.Timeout | undefined;
@@ -58,6 +59,7 @@ export class Supervision {
 
   /** The command is gone. */
   stop(): void {
+    this.#stopped = true;
     clearTimeout(this.#timer);
     this.#options.lease.signal.removeEventListener('abort', this.#onAbort);
   }
@@ -74,6 +76,8 @@ export class Supervision {
 
   #look(): void {
     clearTimeout(this.#timer);
+    // The watchdog's word may come after the end of the command.
+    if (this.#stopped) return;
     const { plan, leaderId } = this.#options;
     const { step, nextInSeconds } = endingAt(this.#remainingSeconds(), plan);
     if (step !== 'none' && !this.#terminated) this.#terminate(nextInSeconds);

@@ -61,20 +61,20 @@ class Watch {
     clearTimeout(this.#timer);
     const { step, nextInSeconds } = endingAt(secondsUntil(this.#deadline), this.#plan);
     if (step !== 'none') this.#leaderId ??= findCommand(this.#acquisitionId);
-    if (this.#isOver()) process.exit(0);
     if (step !== 'none' && this.#leaderId !== undefined) this.#end(this.#leaderId, step);
+    if (this.#isOver()) process.exit(0);
     const longest = step === 'none' ? LOOK_SECONDS : LOOK_SECONDS_WHILE_ENDING;
     this.#timer = setTimeout(() => this.#look(), Math.min(nextInSeconds || longest, longest) * 1000);
   }
 
   #end(leaderId: number, step: 'terminate' | 'kill'): void {
-    if (!isRunning(leaderId)) return;
     if (!this.#terminated) {
+      if (!isRunning(leaderId)) return;
       this.#terminated = true;
+      terminateCommand(leaderId);
+      answer('terminated');
       const why = this.#orphaned ? 'lessor run has died' : 'lessor run does not renew its lease';
       say(`${why}: ending the command of run ${JSON.stringify(this.#runId)}`);
-      answer('terminated');
-      terminateCommand(leaderId);
     }
     if (step === 'kill') killCommand(leaderId);
   }

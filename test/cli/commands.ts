@@ -67,7 +67,7 @@ export class Scene implements AsyncDisposable {
     );
   }
 
-  /** Its whole session is ended with the scene. */
+  /** It is ended with the scene, and so is its whole session where it leads one. */
   track<Child extends ChildProcess>(child: Child): Child & { readonly pid: number } {
     if (child.pid === undefined) throw new Error('The process was not started');
     this.#leaders.push(child.pid);
@@ -80,7 +80,10 @@ export class Scene implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const leaderId of this.#leaders) killCommand(leaderId);
+    for (const leaderId of this.#leaders) {
+      killCommand(leaderId);
+      if (isAlive(leaderId)) process.kill(leaderId, 'SIGKILL');
+    }
     await until('the end of every process of the test', () => this.#leaders.every((leaderId) => !isRunning(leaderId)));
     rmSync(this.folder, { recursive: true, force: true });
   }

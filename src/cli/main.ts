@@ -1,0 +1,97 @@
+#!/usr/bin/env node
+/** The command `lessor`: reads its arguments, does one thing, and ends with a code of `exit-codes.ts`. */
+import { readFileSync } from 'node:fs';
+import { isLeaseError } from '../errors.ts';
+import type { LeaseStore } from '../stores/store.ts';
+import type { Invocation } from './arguments.ts';
+import { parseInvocation } from './arguments.ts';
+import { exitCodes } from './exit-codes.ts';
+import { helpTexts } from './help.ts';
+import { resolveStoreUrl } from './store-url.ts';
+import { say } from './terminal.ts';
+import { UsageError } from './usage.ts';
+
+async function main(args: readonly string[]): Promise<number> {
+  try {
+    return await perform(parseInvocation(args));
+  } catch (error) {
+    return explain(error);
+  }
+}
+
+async function perform(invocation: Invocation): Promise<number> {
+  switch (invocation.name) {
+    case 'help':
+      process.stdout.write(helpTexts[invocation.topic]);
+      return exitCodes.ok;
+    case 'version':
+      process.stdout.write(`${readVersion()}\n`);
+      return exitCodes.ok;
+    case 'run': {
+      const { run } = await import('./run.ts');
+      return run(invocation, resolveStoreUrl(invocation.store), open);
+    }
+    case 'list':
+    case 'show':
+    case 'release': {
+      await using store = await open(resolveStoreUrl(invocation.store));
+      return await ask(store, invocation);
+    }
+    default:
+      return invocation satisfies never;
+  }
+}
+
+async function ask(
+  store: LeaseStore,
+  invocation: Extract<Invocation, { name: 'list' | 'show' | 'release' }>,
+): Promise<number> {
+  switch (invocation.name) {
+    case 'list':
+      return (await import('./list.ts')).list(store, invocation);
+    case 'show':
+      return (await import('./show.ts')).show(store, invocation);
+    case 'release':
+      return (await import('./release.ts')).release(store, invocation);
+    default:
+      return invocation satisfies never;
+  }
+}
+
+/** Loaded only when there is a store to open, so that `--help` is there at once. */
+async function open(url: string): Promise<LeaseStore> {
+  const { openStore } = await import('../stores/open-store.ts');
+  try {
+    return await openStore(url);
+  } catch (error) {
+    // A URL that nothing can be made of is refused before any I/O.
+    if (error instanceof TypeError || error instanceof RangeError) throw new UsageError('lessor', error.message);
+    throw error;
+  }
+}
+
+function explain(error: unknown): number {
+  if (error instanceof UsageError) {
+    say(`${error.message}.\nSee: lessor${error.topic === 'lessor' ? '' : ` ${error.topic}`} --help`);
+    return exitCodes.usage;
+  }
+  if (isLeaseError(error)) {
+    say(error.message);
+    if (error.cause instanceof Error && error.cause.message !== '') say(`because: ${error.cause.message}`);
+    return error.code === 'LEASE_LOST' ? exitCodes.lost : exitCodes.storeUnavailable;
+  }
+  say(`this is a mistake in lessor: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+  return exitCodes.internal;
+}
+
+function readVersion(): string {
+  const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
+  return version;
+}
+
+// Nobody reads what was to be written: `lessor list | head`.
+process.stdout.on('error', () => process.exit(exitCodes.ok));
+process.stderr.on('error', () => undefined);
+process.exitCode = await main(process.argv.slice(2));
