@@ -34,6 +34,10 @@ export interface Postgres {
   psql(sql: string, database?: string): Promise<ReadonlyArray<Record<string, unknown>>>;
   /** A new, empty database; returns its URL. */
   createDatabase(name: string, how?: string): Promise<string>;
+  /** All of a database as SQL, written to a file. */
+  dump(database: string): Promise<string>;
+  /** Runs a dump in an empty database. */
+  restore(database: string, file: string): Promise<void>;
   start(): Promise<void>;
   /** Ends it in order, breaking off what is open. */
   stop(): Promise<void>;
@@ -140,6 +144,13 @@ async function open(folder: string, user: SystemUser | undefined, settings: obje
       await psql(`CREATE DATABASE "${name}" ${how}`);
       return urlOf(name);
     },
+    dump: async (database) => {
+      const file = join(folder, `${database}.sql`);
+      await runProgram('pg_dump', ['--file', file, '--dbname', urlOf(database)], user);
+      return file;
+    },
+    restore: (database, file) =>
+      runProgram('psql', ['--quiet', '--set=ON_ERROR_STOP=1', '--file', file, '--dbname', urlOf(database)], user),
     start,
     stop: () => service.stop(),
     restart: async () => {

@@ -1,7 +1,7 @@
 /** One call: one statement on a connection of the pool, ended by its answer, its time, its signal or the store's end. */
 import { createHash } from 'node:crypto';
 import { OutcomeUnknownError, StoreUnavailableError } from '../../errors.ts';
-import type { PostgresClient, PostgresPool } from './client.ts';
+import { checkOut, giveBack, type PostgresClient, type PostgresPool } from './client.ts';
 import { isOutrun, isUnprepared, toStoreError, type CallStage } from './errors.ts';
 
 /** A statement with the name it is prepared under: of its own text, so that no other text ever runs under that name. */
@@ -122,13 +122,12 @@ class Call {
   }
 
   async #ask(pool: PostgresPool, query: Parameters<PostgresClient['query']>[0]): Promise<Rows> {
-    const client = await pool.connect();
+    const client = await checkOut(pool);
     if (this.#settled) {
-      client.release();
+      giveBack(client, { broken: false });
       return [];
     }
     this.#client = client;
-    client.on('error', ignore);
     this.#stage = this.#writes ? 'sent' : 'reading';
     return (await client.query(query)).rows;
   }
@@ -154,17 +153,9 @@ class Call {
     this.#settled = true;
     clearTimeout(this.#timer);
     this.#signal?.removeEventListener('abort', this.#onAbort);
-    const client = this.#client;
-    if (client !== undefined) {
-      // A plain refusal leaves the connection as good as it was.
-      const isRefusal = (error as { severity?: unknown } | undefined)?.severity === 'ERROR';
-      client.release(error !== undefined && !isRefusal);
-      // One that is being ended may still speak of it.
-      if (error === undefined || isRefusal) client.removeListener('error', ignore);
-    }
+    // A plain refusal leaves the connection as good as it was.
+    const isRefusal = (error as { severity?: unknown } | undefined)?.severity === 'ERROR';
+    if (this.#client) giveBack(this.#client, { broken: error !== undefined && !isRefusal });
     return true;
   }
 }
-
-/** A connection that breaks tells so twice: to the query, which is answered, and as an event, which may not go unheard. */
-function ignore(): void {}

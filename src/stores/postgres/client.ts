@@ -3,7 +3,8 @@ import { checkObject } from '../../options.ts';
 
 /** The part of `pg.Pool` that the store calls. */
 export interface PostgresPool {
-  connect(): Promise<PostgresClient>;
+  /** With a callback, which is called at once: a connection that breaks before a promise is heard would end the process. */
+  connect(done: (error: Error | undefined, client: PostgresClient | undefined) => void): void;
 }
 
 /** The part of `pg.PoolClient` that the store calls. */
@@ -44,6 +45,25 @@ export interface OpenedPool {
   /** Ends what was opened here: nothing, when the pool was given. */
   end(): Promise<void>;
 }
+
+/** Takes a connection. What breaks it is told by its statements, so that the event of it is heard and nothing more. */
+export function checkOut(pool: PostgresPool): Promise<PostgresClient> {
+  return new Promise((resolve, reject) => {
+    pool.connect((error, client) => {
+      client?.on('error', hear);
+      if (client === undefined || error) reject(error ?? new Error('The pool gave no connection'));
+      else resolve(client);
+    });
+  });
+}
+
+/** Gives a connection back, or ends it when it cannot be trusted any more: then it may still speak of its end. */
+export function giveBack(client: PostgresClient, { broken }: { readonly broken: boolean }): void {
+  client.release(broken);
+  if (!broken) client.removeListener('error', hear);
+}
+
+function hear(): void {}
 
 /** The pool to use. Refuses a client of another kind at once, since its first call would fail in some obscure way. */
 export async function openPool({ pool, url }: PostgresConnection, connectSeconds = 5): Promise<OpenedPool> {

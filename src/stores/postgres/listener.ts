@@ -1,6 +1,6 @@
 import { RunChanges } from '../run-changes.ts';
 import type { RunChange } from '../store.ts';
-import type { PostgresClient, PostgresNotification, PostgresPool } from './client.ts';
+import { checkOut, giveBack, type PostgresClient, type PostgresNotification, type PostgresPool } from './client.ts';
 import { channelOf } from './functions.ts';
 
 /** While somebody listens, PostgreSQL is told so for this long, and again at half of it. */
@@ -58,7 +58,7 @@ export class PostgresListener {
     clearTimeout(this.#timer);
     let client: PostgresClient | undefined;
     try {
-      client = await this.#pool.connect();
+      client = await checkOut(this.#pool);
       this.#client = client;
       client.on('error', this.#onBroken);
       client.on('end', this.#onBroken);
@@ -118,10 +118,7 @@ export class PostgresListener {
     if (client === undefined) return;
     client.removeListener('end', this.#onBroken);
     client.removeListener('notification', this.#onNotification);
-    client.on('error', ignore);
     client.removeListener('error', this.#onBroken);
-    client.release(true);
+    giveBack(client, { broken: true });
   }
 }
-
-function ignore(): void {}

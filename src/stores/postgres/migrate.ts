@@ -1,6 +1,6 @@
 import { StoreUnavailableError } from '../../errors.ts';
 import { checkString } from '../../options.ts';
-import { openPool, type PostgresClient, type PostgresConnection } from './client.ts';
+import { checkOut, giveBack, openPool, type PostgresClient, type PostgresConnection } from './client.ts';
 import { toStoreError } from './errors.ts';
 import { MIGRATIONS, SCHEMA_VERSION } from './schema.ts';
 
@@ -28,7 +28,7 @@ export async function migratePostgres({ schema = 'lessor', ...connection }: Migr
   const quoted = quoteSchema(schema);
   const { pool, end } = await openPool(connection);
   try {
-    const client = await pool.connect().catch((error: unknown) => {
+    const client = await checkOut(pool).catch((error: unknown) => {
       throw toStoreError(error, 'connecting', quoted);
     });
     return await inTransaction(client, quoted, () => migrate(client, quoted));
@@ -83,8 +83,6 @@ async function inTransaction<Result>(
   schema: string,
   work: () => Promise<Result>,
 ): Promise<Result> {
-  const ignore = (): void => {};
-  client.on('error', ignore);
   let failure: unknown;
   try {
     // Said explicitly, since what it reads after waiting must be what the one before has committed.
@@ -97,7 +95,6 @@ async function inTransaction<Result>(
     throw error instanceof StoreUnavailableError ? error : toStoreError(error, 'sent', schema);
   } finally {
     // The connection ends with a failed transaction, and the transaction with it.
-    client.release(failure !== undefined);
-    if (failure === undefined) client.removeListener('error', ignore);
+    giveBack(client, { broken: failure !== undefined });
   }
 }
