@@ -40,8 +40,12 @@ export class RedisCalls {
         act();
       };
       const onAbort = (): void => settle(() => reject(signal!.reason));
-      const late = new StoreUnavailableError(`Redis was not connected within ${this.#timeoutSeconds} s`);
-      const timer = setTimeout(() => settle(() => reject(late)), this.#timeoutSeconds * 1000);
+      const onTime = (): void => {
+        const cause = this.#connection.failure();
+        const message = `Redis was not connected within ${this.#timeoutSeconds} s`;
+        settle(() => reject(new StoreUnavailableError(cause ? `${message}: ${cause.message}` : message, { cause })));
+      };
+      const timer = setTimeout(onTime, this.#timeoutSeconds * 1000);
       signal?.addEventListener('abort', onAbort);
       this.#connection.untilReady().then(
         () => settle(resolve),

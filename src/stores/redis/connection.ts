@@ -9,6 +9,8 @@ export interface RedisConnection {
   isReady(): boolean;
   /** Settles when it is connected. Rejects when an attempt fails, or it is ended. However many ask, one listens. */
   untilReady(): Promise<void>;
+  /** What the client last said about the connection, while there is none. */
+  failure(): Error | undefined;
   /** Sends one command to the node that has the key. Never sent twice, except where a cluster's node sent it on. */
   send(key: string, command: readonly string[]): Promise<unknown>;
   /** One sender for each primary. */
@@ -31,16 +33,29 @@ export interface Emitter {
   off(event: string, listener: (...args: never[]) => void): unknown;
 }
 
-/** Waits for one of: ready, an attempt that failed, the end. However many ask meanwhile, one listens. */
-export function readyWaiter(client: Emitter, isReady: () => boolean): () => Promise<void> {
+/** What became of the latest attempt to connect. */
+export interface Readiness {
+  untilReady(): Promise<void>;
+  failure(): Error | undefined;
+}
+
+export function watchReadiness(client: Emitter, isReady: () => boolean): Readiness {
+  let failure: Error | undefined;
   let waiting: Promise<void> | undefined;
-  return () => {
-    if (isReady()) return Promise.resolve();
-    waiting ??= untilReady(client, isReady).finally(() => (waiting = undefined));
-    return waiting;
+  // An error without a listener would be printed, or end the process. Each call tells its own.
+  client.on('error', (error: Error) => (failure = error));
+  return {
+    untilReady: () => {
+      if (isReady()) return Promise.resolve();
+      // However many ask meanwhile, one listens.
+      waiting ??= untilReady(client, isReady).finally(() => (waiting = undefined));
+      return waiting;
+    },
+    failure: () => (isReady() ? undefined : failure),
   };
 }
 
+/** Waits for one of: ready, an attempt that failed, the end. */
 function untilReady(client: Emitter, isReady: () => boolean): Promise<void> {
   return new Promise((resolve, reject) => {
     const settle = (act: () => void): void => {

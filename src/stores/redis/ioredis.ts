@@ -1,5 +1,5 @@
 /** `ioredis`: a single server, sentinels, or a cluster. */
-import { readyWaiter, type Emitter, type RedisConnection, type RedisSubscriber } from './connection.ts';
+import { watchReadiness, type Emitter, type RedisConnection, type RedisSubscriber } from './connection.ts';
 
 /** The members of `Redis` and `Cluster` that are called. */
 export interface IoredisClient extends Emitter {
@@ -37,10 +37,8 @@ export function duplicateIoredis(client: IoredisClient, requestTimeoutSeconds: n
 /** @param client - the store's own, from here on. */
 export function connectIoredis(client: IoredisClient, keyPrefix = ''): RedisConnection {
   const isReady = (): boolean => client.status === 'ready';
-  const untilReady = readyWaiter(client, isReady);
+  const readiness = watchReadiness(client, isReady);
   const connect = (): void => void client.connect().catch(ignore);
-  // An error without a listener would be printed. Each call tells its own.
-  client.on('error', ignore);
   connect();
   return {
     keyPrefix,
@@ -49,8 +47,9 @@ export function connectIoredis(client: IoredisClient, keyPrefix = ''): RedisConn
     untilReady: () => {
       // It gives up for good where the user's `retryStrategy` says so.
       if (client.status === 'end') connect();
-      return untilReady();
+      return readiness.untilReady();
     },
+    failure: readiness.failure,
     send: (_key, [name, ...args]) => client.call(name!, ...args),
     primaries: () => (client.isCluster ? client.nodes('master') : [client]).map(sender),
     subscribe: (onMessage, onReconnect) => subscribeIoredis(client, onMessage, onReconnect),

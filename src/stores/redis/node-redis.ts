@@ -1,5 +1,5 @@
 /** `redis`, also called node-redis: a single server or a cluster. */
-import { readyWaiter, type Emitter, type RedisConnection, type RedisSubscriber } from './connection.ts';
+import { watchReadiness, type Emitter, type RedisConnection, type RedisSubscriber } from './connection.ts';
 
 /** The members of a client that are called. */
 export interface NodeRedisClient extends Emitter {
@@ -39,14 +39,12 @@ export function duplicateNodeRedis<Client extends NodeRedisClient | NodeRedisClu
 /** @param client - the store's own, from here on. */
 export function connectNodeRedis(client: NodeRedisClient | NodeRedisCluster, keyPrefix = ''): RedisConnection {
   const isReady = (): boolean => client.isReady;
-  const untilReady = readyWaiter(client, isReady);
+  const readiness = watchReadiness(client, isReady);
   let connecting: Promise<unknown>;
   const connect = (): void => {
     // A cluster that finds no node only rejects, and those who wait listen.
     connecting = client.connect().catch((error: unknown) => client.emit('error', error));
   };
-  // An error without a listener would end the process. Each call tells its own.
-  client.on('error', ignore);
   connect();
   return {
     keyPrefix,
@@ -55,8 +53,9 @@ export function connectNodeRedis(client: NodeRedisClient | NodeRedisCluster, key
     untilReady: () => {
       // It gives up for good where the user's `reconnectStrategy` says so, or a cluster's first attempt failed.
       if (!client.isOpen) connect();
-      return untilReady();
+      return readiness.untilReady();
     },
+    failure: readiness.failure,
     send: (key, command) => (isCluster(client) ? client.sendCommand(key, false, command) : client.sendCommand(command)),
     primaries: () =>
       isCluster(client)
