@@ -72,7 +72,9 @@ function inspected(
   actor.subscribe({ error: onBroken });
   return {
     start: () => actor.start(),
-    send: (event) => actor.send(event),
+    send: (event) => {
+      if (actor.getSnapshot().status === 'active') actor.send(event);
+    },
     get context() {
       return actor.getSnapshot().context;
     },
