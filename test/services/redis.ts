@@ -20,8 +20,8 @@ export interface RedisOptions {
   readonly appendonly?: boolean | undefined;
   /** Any other setting of redis.conf. */
   readonly config?: Readonly<Record<string, string>> | undefined;
-  /** The primary that it follows. */
-  readonly replicaOf?: Redis | undefined;
+  /** The primary that it follows, or a proxy before it. */
+  readonly replicaOf?: { readonly port: number } | undefined;
   /** Makes `setClock` possible, by libfaketime. */
   readonly steppableClock?: boolean | undefined;
 }
