@@ -22,7 +22,13 @@ import {
 const run = promisify(execFile);
 
 /** Durable against the death of the server's process, which is what tests bring about; not against a power loss. */
-const FAST = { fsync: 'off', full_page_writes: 'off', shared_buffers: '32MB', max_connections: '200' };
+const FAST = {
+  fsync: 'off',
+  full_page_writes: 'off',
+  shared_buffers: '32MB',
+  max_connections: '200',
+  wal_retrieve_retry_interval: '100ms',
+};
 
 export interface Postgres {
   /** Of the superuser, in the database `postgres`. Stays the same over restarts. */

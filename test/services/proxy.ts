@@ -9,6 +9,8 @@ export interface Proxy {
   set(behaviour: ProxyBehaviour): void;
   /** Settles once a reply was swallowed since the last `set`: the server has acted by then. */
   untilSwallowed(): Promise<void>;
+  /** New connections go to that port of 127.0.0.1, and open ones are broken. */
+  moveTo(port: number): void;
   /** Breaks every open connection. */
   cut(): void;
   close(): Promise<void>;
@@ -25,6 +27,7 @@ export type ProxyBehaviour = 'pass' | 'dropReplies' | 'dropRequests' | 'cutOnRep
 
 /** Starts one before the server at that port of 127.0.0.1. */
 export async function startProxy(targetPort: number): Promise<Proxy> {
+  let target = targetPort;
   let behaviour: ProxyBehaviour = 'pass';
   let swallowed = newSignal();
   const pairs = new Set<readonly [Socket, Socket]>();
@@ -33,7 +36,7 @@ export async function startProxy(targetPort: number): Promise<Proxy> {
   };
   const server = createServer((client) => {
     if (behaviour === 'refuse') return void client.destroy();
-    const upstream = connect(targetPort, '127.0.0.1');
+    const upstream = connect(target, '127.0.0.1');
     const pair = [client, upstream] as const;
     pairs.add(pair);
     for (const socket of pair) {
@@ -62,6 +65,10 @@ export async function startProxy(targetPort: number): Promise<Proxy> {
       if (next === 'refuse') cut();
     },
     untilSwallowed: () => swallowed.fired,
+    moveTo: (port) => {
+      target = port;
+      cut();
+    },
     cut,
     close: async () => {
       const closed = new Promise((resolve) => server.close(resolve));
