@@ -3,8 +3,9 @@ import type { StoreHarness } from '../../src/testing/harness.ts';
 import { scenarios } from '../../src/testing/scenarios.ts';
 import { storeRules } from '../../src/testing/store-suite.ts';
 import { runKit } from './collector.ts';
-import type { Fault } from './wrong-stores.ts';
-import { FAULTS, WrongStore } from './wrong-stores.ts';
+import type { Fault } from './planted-faults.ts';
+import { FAULTS } from './planted-faults.ts';
+import { WrongStore } from './wrong-stores.ts';
 
 /** The rule that catches each fault. Most are caught by others too. */
 const CAUGHT_BY: Record<Exclude<Fault, 'none'>, string> = {
