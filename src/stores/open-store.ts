@@ -1,6 +1,6 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { StoreUnavailableError } from '../errors.ts';
 import { checkObject, checkString, rangeError } from '../options.ts';
 import type { LeaseStore } from './store.ts';
@@ -65,13 +65,25 @@ async function openSqlite(path: string, { busyTimeoutSeconds }: OpenStoreOptions
 
 function openFile<Database>(open: () => Database, file: string): Database {
   try {
-    mkdirSync(dirname(file), { recursive: true });
+    makeFolder(dirname(file));
     return open();
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new StoreUnavailableError(`The SQLite file ${JSON.stringify(file)} cannot be opened: ${why}`, {
       cause: error,
     });
+  }
+}
+
+/** Node's own recursive `mkdir` never returns where a file system answers ENOENT to a folder that exists, as /proc does. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  makeFolder(dirname(folder));
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    // Another process may have been faster.
+    if (!existsSync(folder)) throw error;
   }
 }
 
@@ -85,5 +97,5 @@ function sqlitePath(path: string): string {
       `sqlite:${path}`,
     );
   }
-  return path.replace(/^\/\/\//, '/').replace(/^~(?=\/)/, () => join(homedir()));
+  return path.replace(/^\/\/\//, '/').replace(/^~(?=\/)/, homedir);
 }

@@ -1,5 +1,4 @@
 /** Many processes on one file, also with two drivers at once: races, crashes, locks. */
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
@@ -8,6 +7,7 @@ import type { SqliteStore } from '../../src/stores/sqlite.ts';
 import type { AcquireRequest, AcquireResult } from '../../src/stores/store.ts';
 import { startChild } from './sqlite/child.ts';
 import { connect, type DriverName, drivers, newFile, openFile } from './sqlite/files.ts';
+import { describeDrivers, grant, requestFor } from './sqlite/steps.ts';
 
 /** More for a release. */
 const ROUNDS = Number(process.env['LESSOR_ROUNDS'] ?? 60);
@@ -18,13 +18,7 @@ const MINUTES = 60_000;
 
 const installed = drivers.filter(({ missing }) => missing === undefined).map(({ name }) => name);
 
-for (const { name, missing } of drivers) {
-  if (missing === undefined)
-    describe(`processes with ${name}`, () => {
-      testProcesses(name);
-    });
-  else it.skip(`processes with ${name} (skipped: ${missing})`);
-}
+describeDrivers('many processes', testProcesses);
 
 describe('processes with every driver that is installed, on one file', () => {
   it(
@@ -207,14 +201,4 @@ function watchStalls(): () => number {
     look();
     return longest / 1000;
   };
-}
-
-async function grant(store: SqliteStore, changes: Partial<AcquireRequest>): Promise<StoredLease> {
-  const result = await store.acquire(requestFor(changes));
-  if (result.status !== 'granted') throw new Error(`Expected a grant, got ${JSON.stringify(result)}`);
-  return result.lease;
-}
-
-function requestFor(changes: Partial<AcquireRequest>): AcquireRequest {
-  return { runId: 'run', workerId: 'worker', acquisitionId: randomUUID(), ttlSeconds: 30, ...changes };
 }
