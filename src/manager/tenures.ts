@@ -160,9 +160,10 @@ export class Tenures {
   /** The store extended a lease that had ended here. It is given back, though not while its work still runs. */
   #giveBackLate(late: StoredLease, times: KeeperTimes): void {
     const tenure = this.#tenures.get(late.runId);
-    const isHere = tenure?.lease?.acquisitionId === late.acquisitionId;
-    if (isHere && tenure!.lease!.loss === null) return;
-    const done = (isHere ? tenure!.work : null) ?? Promise.resolve();
+    const lease = tenure?.lease;
+    const isHere = lease?.acquisitionId === late.acquisitionId;
+    if (isHere && lease?.loss === null) return;
+    const done = (isHere ? tenure?.work : null) ?? Promise.resolve();
     const giving = done.then(() => giveBack(this.#store, this.#clock, referenceOf(late), times));
     this.#background.add(giving);
     void giving.finally(() => this.#background.delete(giving));

@@ -100,6 +100,21 @@ describe('the deadline of a lease', () => {
     assert.ok(await rival(), 'the run is free');
   });
 
+  it('C4 an answer that is read after the deadline is a loss, even when it says yes and no timer has fired yet', async () => {
+    const { clock, store, leases, news, rival } = bench();
+    const slow = gate();
+    store.next('renew', answeredLate(slow.opened));
+    const lease = await leases.acquire('run-1');
+    await clock.advance(10.001);
+    clock.block(BELIEVED - 10);
+    slow.open();
+    await settle();
+    assert.deepEqual(news, ['granted', 'lost']);
+    assert.throws(() => lease.assertHeld(), LeaseLostError);
+    assert.ok(await rival(), 'given back');
+    assert.equal(clock.armed, 0);
+  });
+
   it('C4 a late yes to an attempt that was given up does not release the lease that a later attempt renewed', async () => {
     const { clock, store, leases, rival } = bench();
     const slow = gate();
