@@ -8,13 +8,20 @@ import type { LeaseStore } from './store.ts';
 export interface OpenStoreOptions {
   /** SQLite: so long a call waits for the file's lock, in seconds. @default 5 */
   readonly busyTimeoutSeconds?: number | undefined;
+  /** PostgreSQL and Redis: so long a call waits for its answer, in seconds. @default 5 */
+  readonly requestTimeoutSeconds?: number | undefined;
 }
 
-type Opener = (rest: string, options: OpenStoreOptions) => Promise<LeaseStore>;
+type Opener = (url: string, options: OpenStoreOptions) => Promise<LeaseStore>;
 
+/** By what a URL begins with. */
 const OPENERS: Readonly<Record<string, Opener>> = {
   'memory:': openMemory,
   'sqlite:': openSqlite,
+  'postgres:': openPostgres,
+  'postgresql:': openPostgres,
+  'redis:': openRedis,
+  'rediss:': openRedis,
 };
 
 /**
@@ -25,6 +32,8 @@ const OPENERS: Readonly<Record<string, Opener>> = {
  *   `sqlite:///var/lib/leases.db` means too; `sqlite:~/leases.db` one in the user's home. What follows the colon is the path
  *   as it stands: nothing in it is decoded. Its folder is made. The driver is `better-sqlite3` where that is installed, else
  *   `libsql`, else `node:sqlite`.
+ * - `postgres:` or `postgresql:` is a database in which the tables are installed. Needs `pg`.
+ * - `redis:` is a server or any node of a cluster, `rediss:` one over TLS. Needs `ioredis` or `redis`.
  *
  * @throws RangeError when the URL names no store.
  * @throws StoreUnavailableError when the client is not installed, saying what to install, or the store cannot be opened.
@@ -38,17 +47,17 @@ export async function openStore(url: string, options: OpenStoreOptions = {}): Pr
   const scheme = /^[a-z]+:/.exec(url)?.[0] ?? '';
   const open = Object.hasOwn(OPENERS, scheme) ? OPENERS[scheme] : undefined;
   if (!open) throw rangeError('url', `to begin with ${Object.keys(OPENERS).join(', ')}`, url);
-  return open(url.slice(scheme.length), options);
+  return open(url, options);
 }
 
-async function openMemory(rest: string): Promise<LeaseStore> {
-  if (rest !== '') throw rangeError('url', 'to be `memory:` and no more', `memory:${rest}`);
+async function openMemory(url: string): Promise<LeaseStore> {
+  if (url !== 'memory:') throw rangeError('url', 'to be `memory:` and no more', url);
   const { MemoryStore } = await import('./memory.ts');
   return new MemoryStore();
 }
 
-async function openSqlite(path: string, { busyTimeoutSeconds }: OpenStoreOptions): Promise<LeaseStore> {
-  const file = sqlitePath(path);
+async function openSqlite(url: string, { busyTimeoutSeconds }: OpenStoreOptions): Promise<LeaseStore> {
+  const file = sqlitePath(url);
   const [{ loadSqliteDriver }, { SqliteStore }] = await Promise.all([
     import('./sqlite/drivers.ts'),
     import('./sqlite.ts'),
@@ -61,6 +70,16 @@ async function openSqlite(path: string, { busyTimeoutSeconds }: OpenStoreOptions
     database.close();
     throw error;
   }
+}
+
+async function openPostgres(url: string, { requestTimeoutSeconds }: OpenStoreOptions): Promise<LeaseStore> {
+  const { postgresStore } = await import('./postgres.ts');
+  return postgresStore({ url, requestTimeoutSeconds });
+}
+
+async function openRedis(url: string, { requestTimeoutSeconds }: OpenStoreOptions): Promise<LeaseStore> {
+  const { RedisStore } = await import('./redis.ts');
+  return RedisStore.open({ url, requestTimeoutSeconds });
 }
 
 function openFile<Database>(open: () => Database, file: string): Database {
@@ -87,15 +106,12 @@ function makeFolder(folder: string): void {
   }
 }
 
-function sqlitePath(path: string): string {
-  if (path === '' || path.includes('\0')) throw rangeError('url', 'to name a file', `sqlite:${path}`);
-  if (path === ':memory:') throw rangeError('url', 'to name a file. A store in memory is `memory:`', `sqlite:${path}`);
+function sqlitePath(url: string): string {
+  const path = url.slice('sqlite:'.length);
+  if (path === '' || path.includes('\0')) throw rangeError('url', 'to name a file', url);
+  if (path === ':memory:') throw rangeError('url', 'to name a file. A store in memory is `memory:`', url);
   if (path.startsWith('//') && !path.startsWith('///')) {
-    throw rangeError(
-      'url',
-      'to name a file of this machine, as in `sqlite:/path` or `sqlite:///path`',
-      `sqlite:${path}`,
-    );
+    throw rangeError('url', 'to name a file of this machine, as in `sqlite:/path` or `sqlite:///path`', url);
   }
   return path.replace(/^\/\/\//, '/').replace(/^~(?=\/)/, homedir);
 }

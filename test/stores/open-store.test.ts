@@ -70,3 +70,10 @@ it('B14 a file that cannot be opened is unavailable, with the cause', async () =
     await expect(opening).rejects.toHaveProperty('cause', expect.any(Error));
   }
 });
+
+it('B14 `postgres:` and `redis:` open those stores, and say so when nothing listens there', async () => {
+  for (const scheme of ['postgres:', 'postgresql:', 'redis:']) {
+    const opening = openStore(`${scheme}//127.0.0.1:1/leases`, { requestTimeoutSeconds: 0.3 });
+    await expect(opening, scheme).rejects.toThrow(StoreUnavailableError);
+  }
+});
