@@ -22,6 +22,7 @@ function provided<Answer>() {
   return fromPromise<Answer, KeeperContext>(() => Promise.reject(new Error('This actor must be provided')));
 }
 
+/** The chart of a worker’s side of one lease: acquiring, holding, releasing, and how it may end. */
 export const keeperMachine = setup({
   types: {
     context: {} as KeeperContext,

@@ -22,6 +22,7 @@ export interface KeeperTimes {
   readonly releaseTimeoutSeconds: number;
 }
 
+/** What a keeper is made for. */
 export interface KeeperInput {
   readonly runId: string;
   readonly workerId: string;
@@ -34,6 +35,7 @@ export interface KeeperInput {
   readonly waitUntilSeconds: number | null;
 }
 
+/** What a keeper knows of its lease. */
 export interface KeeperContext extends KeeperInput {
   /** So many times the store was asked for the run. */
   readonly attempts: number;

@@ -12,6 +12,7 @@ export type LeaseSnapshot = Snapshot<undefined> & {
   readonly rule: string | undefined;
 };
 
+/** The actor of one run. */
 export type LeaseActorRef = ActorRef<LeaseSnapshot, LeaseEvent>;
 
 /** Behaves as `leaseMachine` does, event for event, and shows its chart to the tools that draw. */

@@ -15,6 +15,7 @@ export interface LeaseContext {
   readonly lease: ChartLease | null;
 }
 
+/** What can happen to a run. `now` and `ttlSeconds` are seconds; `now` is the caller’s. */
 export type LeaseEvent =
   | ({ readonly type: 'acquire' } & AcquireAsk)
   | ({ readonly type: 'heartbeat'; readonly now: number; readonly ttlSeconds: number } & Claim)
@@ -40,6 +41,7 @@ export const leaseUpdates = {
   clear: () => null,
 };
 
+/** The chart of one run: free, held, expired. Its guards and actions are the plain functions of `lease.rules.ts`. */
 export const leaseMachine = setup({
   types: {
     context: {} as LeaseContext,

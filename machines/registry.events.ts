@@ -47,6 +47,7 @@ export interface ExpireCall extends TimedCall {
   readonly type: 'lease.expire';
 }
 
+/** A call of the registry, as an event. */
 export type RegistryEvent = AcquireCall | HeartbeatCall | ValidateCall | ReleaseCall | ExpireCall;
 
 /** A new lease, or the worker's own live one extended. `previous` is the expired lease that it took over from. */
@@ -111,6 +112,7 @@ export interface Rejected {
   readonly error: Error;
 }
 
+/** What a call was answered. */
 export type RegistryAnswer = Granted | Refused | Exhausted | Renewed | Valid | Invalid | Released | Lapsed | Rejected;
 
 /** A registry as plain JSON. */

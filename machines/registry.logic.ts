@@ -9,6 +9,7 @@ import type { Reacquire } from '../src/lease.ts';
 import type { RegistryAnswer, RegistryEvent, RegistryRecord } from './registry.events.ts';
 import { RegistryRuns } from './registry.runs.ts';
 
+/** How a registry actor is made. */
 export interface RegistryInput {
   /** How long a lease lives without a heartbeat, in seconds. */
   readonly ttlSeconds: number;
@@ -16,6 +17,7 @@ export interface RegistryInput {
   readonly reacquire?: Reacquire | undefined;
 }
 
+/** The state of a registry actor. Plain in JSON; the runs themselves are not written down. */
 export type RegistrySnapshot = Snapshot<undefined> & {
   readonly context: RegistryContext;
   /** What the last event was answered. */
@@ -35,6 +37,7 @@ export interface RegistryContext {
 /** A registry at rest, as `getPersistedSnapshot` gives it: plain JSON. */
 export type PersistedRegistry = Snapshot<undefined> & { readonly record: RegistryRecord };
 
+/** The actor of a registry. */
 export type RegistryActorRef = ActorRef<RegistrySnapshot, RegistryEvent>;
 
 /**

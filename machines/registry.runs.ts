@@ -7,10 +7,8 @@ import type { AnyActorRef } from 'xstate';
 import type { Lease, Reacquire } from '../src/lease.ts';
 import type { LeaseActorRef, LeaseSnapshot } from './lease.logic.ts';
 import { leaseLogic, leaseSnapshot } from './lease.logic.ts';
-import type { LeaseEvent } from './lease.machine.ts';
-import type { ChartLease, Claim } from './lease.rules.ts';
+import type { Claim } from './lease.rules.ts';
 import { isExpired, isLive } from './lease.rules.ts';
-import type { Linked } from './linked-list.ts';
 import { LinkedList } from './linked-list.ts';
 import type {
   AcquireCall,
@@ -22,6 +20,7 @@ import type {
   ReleaseCall,
   ValidateCall,
 } from './registry.events.ts';
+import { Run, toLease } from './registry.run.ts';
 
 /** So many free runs keep their actor for the next acquire. */
 const IDLE_RUNS = 1024;
@@ -237,50 +236,6 @@ export class RegistryRuns {
   }
 }
 
-/** A run that has an actor. It stands in the list of its ttl while it is owned and unreported, in the idle one while it is free. */
-class Run implements Linked<Run> {
-  list: LinkedList<Run> | null = null;
-  before: Run | null = null;
-  after: Run | null = null;
-  /** Of the latest grant or extension. */
-  ttlSeconds = 0;
-  readonly runId: string;
-  readonly actor: LeaseActorRef;
-
-  constructor(runId: string, actor: LeaseActorRef) {
-    this.runId = runId;
-    this.actor = actor;
-  }
-
-  get lease(): ChartLease | null {
-    return this.actor.getSnapshot().context.lease;
-  }
-
-  toEntry(): LeaseEntry {
-    const { value, context } = this.actor.getSnapshot();
-    const { acquisitionId, ...lease } = context.lease!;
-    return {
-      ...lease,
-      runId: this.runId,
-      ...(acquisitionId !== undefined && { acquisitionId }),
-      state: value === 'expired' ? 'expired' : 'held',
-      ttlSeconds: this.ttlSeconds,
-      reported: this.list === null,
-    };
-  }
-
-  /** Sends the event and answers with the state after it. */
-  step(event: LeaseEvent): LeaseSnapshot {
-    this.actor.send(event);
-    return this.actor.getSnapshot();
-  }
-}
-
 function invalid({ leaseId, fencingToken }: Claim, expired: Lease | null = null): RegistryAnswer {
   return { type: 'lease.invalid', leaseId, fencingToken, expired };
-}
-
-/** A snapshot that shares nothing with the registry. */
-function toLease(runId: string, { workerId, leaseId, fencingToken, expiresAt }: ChartLease): Lease {
-  return { runId, workerId, leaseId, fencingToken, expiresAt };
 }

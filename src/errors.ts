@@ -30,6 +30,7 @@ export function isLeaseError(value: unknown): value is LeaseError {
   return typeof value === 'object' && value !== null && (value as { [BRAND]?: unknown })[BRAND] === true;
 }
 
+/** What is known of a loss beside its reason. */
 export interface LeaseLostOptions extends ErrorOptions {
   /** What the work returned although its lease was lost. */
   readonly result?: unknown;

@@ -34,6 +34,15 @@ const API: Record<string, { readonly values: string; readonly types: string }> =
       RegistryRecord RegistrySnapshot
     `,
   },
+  'src/stores/for-authors.ts': {
+    values: `
+      checkAcquireRequest checkListQuery checkReadRequest checkReleaseRequest checkRenewRequest checkRevokeRequest
+      isExpired leaseIdOf lostReason names nextFencingToken
+    `,
+    types: `
+      NewestLease ShownLease
+    `,
+  },
   'src/testing/index.ts': {
     values: `
       corpus corpusMarkdown corpusSchema FaultyStore playScenario scenarios storeRules testLeaseStore

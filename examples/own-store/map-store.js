@@ -1,6 +1,6 @@
 /** A store of one's own: a Map, and a clock that is passed in. `map-store.test.js` holds it to the contract. */
 import { StoreUnavailableError } from 'lessor';
-import * as check from './check.js';
+import * as rules from 'lessor/store';
 
 export class MapStore {
   durability = { survives: 'nothing', warnings: ['A Map ends with its process.'] };
@@ -13,13 +13,13 @@ export class MapStore {
   }
 
   async acquire(request, options) {
+    rules.checkAcquireRequest(request, options);
     this.#open(options);
-    check.acquire(request);
     const { runId, workerId, acquisitionId, ttlSeconds, reacquire = 'extend' } = request;
     const row = this.#rows.get(runId);
     const now = this.#now();
     const lease = { runId, workerId, acquisitionId, ttlSeconds, expiresAt: now + ttlSeconds };
-    if (row === undefined || row.ended || row.expiresAt <= now) {
+    if (row === undefined || row.released || rules.isExpired(row, now)) {
       return this.#keep({ ...lease, fencingToken: (row?.fencingToken ?? 0) + 1, acquiredAt: now }, false);
     }
     const { fencingToken, acquiredAt, expiresAt } = row;
@@ -30,13 +30,14 @@ export class MapStore {
   }
 
   async renew(leases, ttlSeconds, options) {
+    rules.checkRenewRequest(leases, ttlSeconds, options);
     this.#open(options);
-    check.renew(leases, ttlSeconds);
     const now = this.#now();
     return leases.map((lease) => {
       const row = this.#rows.get(lease.runId);
-      const reason = lostReason(row, lease, now);
-      if (reason !== null) return { status: 'lost', reason };
+      if (row === undefined || row.released || !rules.names(lease, row) || rules.isExpired(row, now)) {
+        return { status: 'lost', reason: rules.lostReason(lease, row) };
+      }
       row.expiresAt = Math.max(row.expiresAt, now + ttlSeconds);
       row.ttlSeconds = ttlSeconds;
       return { status: 'renewed', expiresAt: row.expiresAt };
@@ -44,32 +45,32 @@ export class MapStore {
   }
 
   async release(lease, options) {
+    rules.checkReleaseRequest(lease, options);
     this.#open(options);
-    check.release(lease);
     const row = this.#rows.get(lease.runId);
-    if (row === undefined || row.ended || !names({ fencingToken: row.fencingToken, ...lease }, row)) return false;
-    row.ended = 'released';
+    if (row === undefined || row.released || !rules.names(lease, row)) return false;
+    row.released = true;
     return true;
   }
 
   async revoke(runId, why, options) {
+    rules.checkRevokeRequest(runId, why, options);
     this.#open(options);
-    check.revoke(runId, why);
     const row = this.#rows.get(runId);
-    if (row === undefined || row.ended) return null;
-    Object.assign(row, { ended: 'revoked', revoked: { by: why.by, reason: why.reason, at: this.#now() } });
+    if (row === undefined || row.released) return null;
+    Object.assign(row, { released: true, revoked: { by: why.by, reason: why.reason, at: this.#now() } });
     return leaseOf(row);
   }
 
   async read(runId, options) {
+    rules.checkReadRequest(runId, options);
     this.#open(options);
-    check.name('runId', runId);
     return this.#rows.has(runId) ? recordOf(this.#rows.get(runId), this.#now()) : null;
   }
 
   async *list(query = {}, options) {
+    rules.checkListQuery(query, options);
     this.#open(options);
-    check.query(query);
     const { prefix = '', state, workerId } = query;
     const runIds = [...this.#rows.keys()].filter((runId) => runId.startsWith(prefix));
     for (const runId of runIds.sort((one, other) => (one < other ? -1 : 1))) {
@@ -92,35 +93,31 @@ export class MapStore {
 
   #open(options) {
     if (this.#closed) throw new StoreUnavailableError('The store was closed');
-    check.signal(options);
     options?.signal?.throwIfAborted();
   }
 
   #keep(row, extended) {
-    this.#rows.set(row.runId, { ...row, ended: null, revoked: null });
+    this.#rows.set(row.runId, { ...row, released: false, revoked: null });
     return { status: 'granted', lease: { ...leaseOf(row), acquisitionId: row.acquisitionId }, extended };
   }
 }
 
-function names(lease, row) {
-  return ['runId', 'workerId', 'fencingToken', 'acquisitionId'].every((key) => lease[key] === row[key]);
-}
-
-function lostReason(row, lease, now) {
-  if (row === undefined || row.fencingToken < lease.fencingToken) return 'unknown';
-  if (!names(lease, row)) return 'superseded';
-  return row.ended ?? (row.expiresAt <= now ? 'expired' : null);
-}
-
 function leaseOf({ runId, workerId, fencingToken, ttlSeconds, expiresAt }) {
-  return { runId, workerId, leaseId: `${runId}:${workerId}:${fencingToken}`, fencingToken, ttlSeconds, expiresAt };
+  return {
+    runId,
+    workerId,
+    leaseId: rules.leaseIdOf(runId, workerId, fencingToken),
+    fencingToken,
+    ttlSeconds,
+    expiresAt,
+  };
 }
 
-function recordOf({ runId, workerId, fencingToken, acquiredAt, expiresAt, ttlSeconds, ended, revoked }, now) {
-  const remainingSeconds = ended ? 0 : Math.max(0, expiresAt - now);
+function recordOf({ runId, workerId, fencingToken, acquiredAt, expiresAt, ttlSeconds, released, revoked }, now) {
+  const remainingSeconds = released ? 0 : Math.max(0, expiresAt - now);
   return {
     ...{ runId, workerId, fencingToken, acquiredAt, ttlSeconds, remainingSeconds, revoked, fence: fencingToken },
-    state: ended ? 'free' : remainingSeconds > 0 ? 'held' : 'expired',
-    expiresAt: ended ? null : expiresAt,
+    state: released ? 'free' : remainingSeconds > 0 ? 'held' : 'expired',
+    expiresAt: released ? null : expiresAt,
   };
 }

@@ -2,6 +2,7 @@ import type { ActorRefLike, InspectionEvent } from 'xstate';
 import { checkFunction, checkObject, rangeError } from '../options.ts';
 import type { Inspector } from './quiet-inspector.ts';
 
+/** Which leases an inspector sees. */
 export interface InspectLeasesOptions {
   /** Which runs are shown. @default all */
   readonly only?: ((runId: string) => boolean) | undefined;

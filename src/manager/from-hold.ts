@@ -17,6 +17,7 @@ export type FromHoldOutput<Result> =
   /** Another worker still had the run when the wait was over. */
   | { readonly status: 'refused'; readonly error: LeaseNotAvailableError };
 
+/** What the work of a hold inside a machine gets. */
 export interface FromHoldWork<Input> {
   readonly input: Input;
   readonly lease: HeldLease;

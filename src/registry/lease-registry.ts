@@ -23,6 +23,7 @@ import type { RegistryEvents } from './registry-events.ts';
 import { emitAnswer } from './registry-events.ts';
 import { readRecord } from './registry-record.ts';
 
+/** How a registry is made. */
 export interface LeaseRegistryOptions {
   /** How long a lease lives without a heartbeat, in seconds. Any finite number above 0. */
   readonly ttlSeconds: number;

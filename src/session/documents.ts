@@ -16,6 +16,7 @@ export interface RunDocument {
   readonly json: string;
 }
 
+/** What a session is opened for. */
 export interface OpenRequest {
   /** Each names one of the runs; no run twice. */
   readonly fences: readonly Fence[];
@@ -25,6 +26,7 @@ export interface OpenRequest {
   readonly allowUnfenced: boolean;
 }
 
+/** What a session commits, and what must still hold for that. */
 export interface CommitRequest extends OpenRequest {
   /** The versions that must still stand, of what was read or is written. */
   readonly expected: readonly Pick<RunDocument, 'runId' | 'version'>[];

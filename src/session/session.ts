@@ -5,6 +5,7 @@ import type { CallOptions } from '../stores/store.ts';
 import type { DocumentStore, Fence, OpenRequest } from './documents.ts';
 import { RunSession } from './run-session.ts';
 
+/** What a session is for, and under which leases it writes. */
 export interface SessionOptions extends CallOptions {
   readonly workerId: string;
   /** The runs that the session reads and writes. At least one, none twice. */
@@ -22,6 +23,7 @@ export interface SessionOptions extends CallOptions {
   readonly isolation?: Isolation | undefined;
 }
 
+/** What a commit validates, beside its fences. */
 export type Isolation = 'serializable' | 'snapshot';
 
 /**

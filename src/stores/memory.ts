@@ -1,6 +1,5 @@
 import type { Actor } from 'xstate';
 import { createActor } from 'xstate';
-import { isExpired } from '../../machines/lease.rules.ts';
 import type { Granted, RegistryAnswer, RegistryEvent } from '../../machines/registry.events.ts';
 import { registryLogic } from '../../machines/registry.logic.ts';
 import { StoreUnavailableError } from '../errors.ts';
@@ -14,6 +13,8 @@ import { openSession } from '../session/session.ts';
 import type { NewestLease } from './lost-reason.ts';
 import { lostReason, names } from './lost-reason.ts';
 import { MemoryDocuments } from './memory-documents.ts';
+import type { MemoryRow } from './memory-rows.ts';
+import { byBytes, recordOf } from './memory-rows.ts';
 import { RunChanges } from './run-changes.ts';
 import {
   checkAcquireRequest,
@@ -37,19 +38,12 @@ import type {
   RunChange,
 } from './store.ts';
 
+/** How a memory store is made. */
 export interface MemoryStoreOptions {
   /** The store's clock, in seconds. @default the process's monotonic clock, counted from the epoch */
   readonly now?: (() => number) | undefined;
   /** Gets xstate's inspection events of the registry and its leases. */
   readonly inspect?: Inspector | undefined;
-}
-
-/** What stays of a run's newest lease, also after its release, as a database keeps its row. */
-interface Row {
-  lease: StoredLease;
-  readonly acquiredAt: number;
-  released: boolean;
-  revoked: LeaseRecord['revoked'];
 }
 
 /**
@@ -64,7 +58,7 @@ export class MemoryStore implements LeaseStore, DocumentStore {
 
   readonly #now: () => number;
   readonly #registry: Actor<typeof registryLogic>;
-  readonly #rows = new Map<string, Row>();
+  readonly #rows = new Map<string, MemoryRow>();
   readonly #changes = new RunChanges();
   readonly #documents = new MemoryDocuments((runId) => this.#newestLease(runId));
   #closed = false;
@@ -218,34 +212,12 @@ export class MemoryStore implements LeaseStore, DocumentStore {
     return row && { ...row.lease, released: row.released, revoked: row.revoked !== null };
   }
 
-  #free(row: Row): void {
+  #free(row: MemoryRow): void {
     const { runId, leaseId, fencingToken, acquisitionId } = row.lease;
     this.#ask({ type: 'lease.release', leaseId, fencingToken, acquisitionId });
     row.released = true;
     this.#changes.tell(runId);
   }
-}
-
-function recordOf({ lease, acquiredAt, released, revoked }: Row, now: number): LeaseRecord {
-  const { runId, workerId, fencingToken, expiresAt, ttlSeconds } = lease;
-  const expired = isExpired(lease, now);
-  return {
-    runId,
-    state: released ? 'free' : expired ? 'expired' : 'held',
-    workerId,
-    fencingToken,
-    acquiredAt,
-    expiresAt: released ? null : expiresAt,
-    remainingSeconds: released || expired ? 0 : expiresAt - now,
-    ttlSeconds,
-    fence: fencingToken,
-    revoked: revoked && { ...revoked },
-  };
-}
-
-/** The order of the databases: by the bytes of UTF-8. JavaScript's own differs beyond U+FFFF. */
-function byBytes(one: string, other: string): number {
-  return Buffer.compare(Buffer.from(one), Buffer.from(other));
 }
 
 function monotonicNow(): number {

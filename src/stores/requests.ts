@@ -14,6 +14,7 @@ import type { AcquireRequest, CallOptions, ListQuery, ReleaseRequest, RevokeReas
 /** The longest ttl that a store takes, in seconds: some 31 years, so that no store's clock or unit overflows. */
 export const MAX_TTL_SECONDS = 1e9;
 
+/** @throws TypeError or RangeError that names the argument. */
 export function checkAcquireRequest(request: AcquireRequest, options?: CallOptions): void {
   checkObject('request', request);
   checkName('runId', request.runId);
@@ -24,6 +25,7 @@ export function checkAcquireRequest(request: AcquireRequest, options?: CallOptio
   checkCallOptions(options);
 }
 
+/** An empty list is fine: it is answered by an empty one. @throws TypeError or RangeError that names the argument. */
 export function checkRenewRequest(leases: readonly LeaseRef[], ttlSeconds: number, options?: CallOptions): void {
   if (!Array.isArray(leases)) throw new TypeError(`Expected \`leases\` to be an array, got ${typeof leases}`);
   for (let index = 0; index < leases.length; index += 1) checkLeaseRef(leases[index], `leases[${index}].`);
@@ -51,6 +53,7 @@ export function checkReleaseRequest(lease: ReleaseRequest, options?: CallOptions
   checkCallOptions(options);
 }
 
+/** @throws TypeError or RangeError that names the argument. */
 export function checkRevokeRequest(runId: string, why: RevokeReason, options?: CallOptions): void {
   checkName('runId', runId);
   checkObject('why', why);
@@ -65,6 +68,7 @@ export function checkReadRequest(runId: string, options?: CallOptions): void {
   checkCallOptions(options);
 }
 
+/** @throws TypeError or RangeError that names the argument. */
 export function checkListQuery(query: ListQuery = {}, options?: CallOptions): void {
   checkObject('query', query);
   if (query.state !== undefined) checkOneOf('query.state', query.state, ['free', 'held', 'expired']);

@@ -49,11 +49,13 @@ export interface LeaseStore extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+/** How one call may be given up. */
 export interface CallOptions {
   /** Gives up waiting for the answer. The call then rejects: unknown outcome, unless it was never sent. */
   readonly signal?: AbortSignal | undefined;
 }
 
+/** What an acquire asks for. */
 export interface AcquireRequest {
   readonly runId: string;
   readonly workerId: string;
@@ -64,8 +66,10 @@ export interface AcquireRequest {
   readonly reacquire?: Reacquire | undefined;
 }
 
+/** Contention is a value: a rejection means that the store failed. */
 export type AcquireResult = GrantedResult | HeldResult;
 
+/** The run is the worker’s, until the lease expires, is released, revoked or, once expired, taken over. */
 export interface GrantedResult {
   readonly status: 'granted';
   readonly lease: StoredLease;
@@ -82,11 +86,14 @@ export interface HeldResult {
   readonly retryAfterSeconds: number;
 }
 
+/** What became of one lease. Lost is final: nothing revives a lease. */
 export type RenewResult =
   { readonly status: 'renewed'; readonly expiresAt: number } | { readonly status: 'lost'; readonly reason: LostReason };
 
+/** The lease to release. Without its token it is known by its acquisition alone: an acquire that was never answered. */
 export type ReleaseRequest = Omit<LeaseRef, 'fencingToken'> & { readonly fencingToken?: number | undefined };
 
+/** Who takes a lease away, and why. Both are kept in the run’s record. */
 export interface RevokeReason {
   /** Who revokes. */
   readonly by: string;
@@ -116,6 +123,7 @@ export interface LeaseRecord {
   readonly revoked: (RevokeReason & { readonly at: number }) | null;
 }
 
+/** Which runs to list: all conditions that are given hold. */
 export interface ListQuery {
   readonly state?: RunState | undefined;
   readonly workerId?: string | undefined;
@@ -123,6 +131,7 @@ export interface ListQuery {
   readonly prefix?: string | undefined;
 }
 
+/** A run that may have changed. */
 export interface RunChange {
   readonly runId: string;
 }
