@@ -33,6 +33,15 @@ export interface Emitter {
   off(event: string, listener: (...args: never[]) => void): unknown;
 }
 
+/** Calls from the second time on: a client says `ready` when it is first connected, too. */
+export function afterFirst(call: () => void): () => void {
+  let isFirst = true;
+  return () => {
+    if (!isFirst) call();
+    isFirst = false;
+  };
+}
+
 /** What became of the latest attempt to connect. */
 export interface Readiness {
   untilReady(): Promise<void>;

@@ -1,5 +1,5 @@
 /** `ioredis`: a single server, sentinels, or a cluster. */
-import { watchReadiness, type Emitter, type RedisConnection, type RedisSubscriber } from './connection.ts';
+import { afterFirst, watchReadiness, type Emitter, type RedisConnection, type RedisSubscriber } from './connection.ts';
 
 /** The members of `Redis` and `Cluster` that are called. */
 export interface IoredisClient extends Emitter {
@@ -10,7 +10,7 @@ export interface IoredisClient extends Emitter {
   call(command: string, ...args: string[]): Promise<unknown>;
   nodes(role: 'master'): IoredisClient[];
   duplicate(...overrides: readonly unknown[]): IoredisClient;
-  subscribe(channel: string): Promise<unknown>;
+  subscribe(...channels: string[]): Promise<unknown>;
   unsubscribe(channel: string): Promise<unknown>;
   disconnect(): void;
 }
@@ -66,15 +66,28 @@ function subscribeIoredis(
   onMessage: (channel: string) => void,
   onReconnect: () => void,
 ): RedisSubscriber {
-  // Nothing is lost by asking for messages late or twice.
-  const options = { lazyConnect: false, enableOfflineQueue: true, maxRetriesPerRequest: null };
+  // Nothing is lost by asking for messages late or twice. Its own way of asking again, when a connection is back, ends the
+  // process where that fails: nobody could catch it. A cluster's does not.
+  const options = { enableOfflineQueue: true, maxRetriesPerRequest: null, autoResubscribe: client.isCluster };
   const subscriber = client.isCluster ? client.duplicate([], options) : client.duplicate(options);
+  const channels = new Set<string>();
+  const onReady = (): void => {
+    const asked = client.isCluster || channels.size === 0 ? Promise.resolve() : subscriber.subscribe(...channels);
+    asked.then(onReconnect, ignore);
+  };
   subscriber.on('error', ignore);
   subscriber.on('message', onMessage);
-  subscriber.on('ready', onReconnect);
+  subscriber.on('ready', afterFirst(onReady));
+  subscriber.connect().catch(ignore);
   return {
-    subscribe: async (channel) => void (await subscriber.subscribe(channel)),
-    unsubscribe: async (channel) => void (await subscriber.unsubscribe(channel)),
+    subscribe: async (channel) => {
+      channels.add(channel);
+      await subscriber.subscribe(channel);
+    },
+    unsubscribe: async (channel) => {
+      channels.delete(channel);
+      await subscriber.unsubscribe(channel);
+    },
     end: () => subscriber.disconnect(),
   };
 }

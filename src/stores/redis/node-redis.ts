@@ -1,5 +1,5 @@
 /** `redis`, also called node-redis: a single server or a cluster. */
-import { watchReadiness, type Emitter, type RedisConnection, type RedisSubscriber } from './connection.ts';
+import { afterFirst, watchReadiness, type Emitter, type RedisConnection, type RedisSubscriber } from './connection.ts';
 
 /** The members of a client that are called. */
 export interface NodeRedisClient extends Emitter {
@@ -73,7 +73,7 @@ function subscribeNodeRedis(
 ): RedisSubscriber {
   const subscriber = client.duplicate({ disableOfflineQueue: false });
   subscriber.on('error', ignore);
-  subscriber.on('ready', onReconnect);
+  subscriber.on('ready', afterFirst(onReconnect));
   const connected = subscriber.connect();
   connected.catch(ignore);
   const onChannel = (_message: string, channel: string): void => onMessage(channel);
