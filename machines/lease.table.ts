@@ -46,9 +46,7 @@ function compile(
 ): Table {
   const compileState = (state: LeaseState) => {
     const rowsFor = (type: EventType): readonly Row[] =>
-      [states[state].on[type] ?? []]
-        .flat()
-        .map((transition) => compileTransition(state, transition as TransitionConfig));
+      [states[state].on[type] ?? []].flat().map((transition) => compileTransition(state, transition));
     return {
       acquire: rowsFor('acquire'),
       heartbeat: rowsFor('heartbeat'),

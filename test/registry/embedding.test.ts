@@ -15,7 +15,7 @@ const orchestrator = setup({
   on: {
     call: { actions: sendTo('registry', ({ event, self }) => ({ ...event.event, replyTo: self }) as never) },
     'lease.*': {
-      actions: assign({ answers: ({ context, event }) => [...context.answers, event as RegistryAnswer] }),
+      actions: assign({ answers: ({ context, event }) => [...context.answers, event] }),
     },
   },
 });

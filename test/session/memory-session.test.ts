@@ -28,7 +28,7 @@ describe('sessions on the memory store', () => {
       ['signal', { signal: 'now' }],
     ];
     for (const [argument, change] of wrong) {
-      const session = store.session({ workerId: 'a', runs: ['d'], fence, ...change } as never);
+      const session = store.session({ workerId: 'a', runs: ['d'], fence, ...change });
       await expect(session).rejects.toThrow(`\`${argument}\``);
     }
   });
