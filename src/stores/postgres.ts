@@ -2,12 +2,13 @@ import type { LeaseRef } from '../lease.ts';
 import { leaseIdOf } from '../../machines/lease.rules.ts';
 import { StateLostError } from '../errors.ts';
 import { checkDuration, checkOneOf, toFencingToken } from '../options.ts';
-import { Caller, type Rows, type Statement } from './postgres/caller.ts';
+import { Caller, type Row, type Statement } from './postgres/caller.ts';
 import { openPool, type OpenedPool, type PostgresConnection } from './postgres/client.ts';
+import { otherHome } from './postgres/errors.ts';
 import { PostgresListener } from './postgres/listener.ts';
 import { quoteSchema } from './postgres/migrate.ts';
 import { readOpening, type FailoverPolicy, type Opening } from './postgres/opening.ts';
-import { afterPrefix, fromMicroseconds, recordOf, toMicroseconds } from './postgres/rows.ts';
+import { afterPrefix, fromMicroseconds, readAcquireAnswer, recordOf } from './postgres/rows.ts';
 import { statementsOf, type Statements } from './postgres/statements.ts';
 import { renewalsOf } from './postgres/renewals.ts';
 import {
@@ -97,10 +98,9 @@ export class PostgresStore implements LeaseStore {
   readonly durability: Durability;
   readonly #opened: OpenedPool;
   readonly #caller: Caller;
-  readonly #home: string;
+  readonly #schema: string;
   readonly #statements: Statements;
-  readonly #lockWait: string;
-  readonly #listener: PostgresListener | undefined;
+  readonly #listener: PostgresListener;
   #lost: StateLostError | undefined;
   #closing: Promise<void> | undefined;
 
@@ -109,30 +109,25 @@ export class PostgresStore implements LeaseStore {
     this.durability = opening.durability;
     this.#opened = opened;
     this.#caller = caller;
-    this.#home = opening.home;
-    this.#statements = statementsOf(schema);
+    this.#schema = schema;
     // Shorter than the call, so that the server's own answer, that nothing was applied, arrives.
-    this.#lockWait = `${Math.max(1, Math.floor(requestTimeoutSeconds * 800))}ms`;
-    this.#listener = listen ? new PostgresListener(opened.pool, schema) : undefined;
+    const lockWait = `${Math.max(1, Math.floor(requestTimeoutSeconds * 800))}ms`;
+    this.#statements = statementsOf({ schema, home: opening.home, lockWait });
+    this.#listener = new PostgresListener(opened.pool, schema, { silent: !listen });
   }
 
   async acquire(request: AcquireRequest, options?: CallOptions): Promise<AcquireResult> {
     checkAcquireRequest(request, options);
     const { runId, workerId, acquisitionId, ttlSeconds, reacquire = 'extend' } = request;
-    const [row = {}] = await this.#write(
-      this.#statements.acquire,
-      [runId, workerId, acquisitionId, ttlSeconds, toMicroseconds(ttlSeconds), reacquire === 'extend'],
-      options,
-    );
-    const fencingToken = toFencingToken(row['token']);
-    if (row['status'] === 'held') {
-      const retryAfterSeconds = fromMicroseconds(row['wait_us']);
-      return { status: 'held', workerId: String(row['holder']), fencingToken, retryAfterSeconds };
+    const values = [runId, workerId, acquisitionId, ttlSeconds, reacquire === 'extend'];
+    const [row] = await this.#ask(this.#statements.acquire, values, options);
+    const { status, fencingToken, seconds, holder } = readAcquireAnswer(row['answer']);
+    if (status === 'held') {
+      return { status, workerId: holder, fencingToken, retryAfterSeconds: Math.max(0, seconds) };
     }
     const leaseId = leaseIdOf(runId, workerId, fencingToken);
-    const expiresAt = fromMicroseconds(row['until_us']);
-    const lease = { runId, workerId, leaseId, fencingToken, expiresAt, acquisitionId, ttlSeconds };
-    return { status: 'granted', lease, extended: row['status'] === 'extended' };
+    const lease = { runId, workerId, leaseId, fencingToken, expiresAt: seconds, acquisitionId, ttlSeconds };
+    return { status: 'granted', lease, extended: status === 'extended' };
   }
 
   async renew(leases: readonly LeaseRef[], ttlSeconds: number, options?: CallOptions): Promise<readonly RenewResult[]> {
@@ -145,22 +140,21 @@ export class PostgresStore implements LeaseStore {
         some.map(({ fencingToken }) => fencingToken),
         some.map(({ acquisitionId }) => acquisitionId),
       ];
-      const ttl = [ttlSeconds, toMicroseconds(ttlSeconds)];
-      return this.#write(this.#statements.renew, [...values, ...ttl, isPatient], options);
+      return this.#ask(this.#statements.renew, [...values, ttlSeconds, isPatient], options);
     });
   }
 
   async release(lease: ReleaseRequest, options?: CallOptions): Promise<boolean> {
     checkReleaseRequest(lease, options);
     const { runId, workerId, acquisitionId, fencingToken = null } = lease;
-    const [row] = await this.#write(this.#statements.release, [runId, workerId, acquisitionId, fencingToken], options);
-    return row?.['released'] === 'true';
+    const [row] = await this.#ask(this.#statements.release, [runId, workerId, acquisitionId, fencingToken], options);
+    return row['released'] === 'true';
   }
 
   async revoke(runId: string, why: RevokeReason, options?: CallOptions): Promise<RevokedLease | null> {
     checkRevokeRequest(runId, why, options);
-    const [row] = await this.#write(this.#statements.revoke, [runId, why.by, why.reason], options);
-    if (row === undefined || row['token'] === null) return null;
+    const [row] = await this.#ask(this.#statements.revoke, [runId, why.by, why.reason], options);
+    if (row['token'] === null) return null;
     const workerId = String(row['worker']);
     const fencingToken = toFencingToken(row['token']);
     const leaseId = leaseIdOf(runId, workerId, fencingToken);
@@ -170,8 +164,8 @@ export class PostgresStore implements LeaseStore {
 
   async read(runId: string, options?: CallOptions): Promise<LeaseRecord | null> {
     checkReadRequest(runId, options);
-    const [row] = await this.#read(this.#statements.read, [runId], options);
-    return row === undefined || row['run_id'] === null ? null : recordOf(row);
+    const [row] = await this.#ask(this.#statements.read, [runId], options);
+    return row['run_id'] === null ? null : recordOf(row);
   }
 
   async *list(query: ListQuery = {}, options?: CallOptions): AsyncIterableIterator<LeaseRecord> {
@@ -179,7 +173,7 @@ export class PostgresStore implements LeaseStore {
     const { prefix = '', workerId = null, state = null } = query;
     const end = afterPrefix(prefix);
     for (let after = ''; ;) {
-      const rows = await this.#read(this.#statements.list, [prefix, end, after, workerId, state], options);
+      const rows = await this.#ask(this.#statements.list, [prefix, end, after, workerId, state], options);
       for (const row of rows) if (row['listed'] === 'true') yield recordOf(row);
       const last = rows.at(-1)?.['run_id'];
       if (typeof last !== 'string') return;
@@ -189,17 +183,17 @@ export class PostgresStore implements LeaseStore {
 
   async currentFence(runId: string, options?: CallOptions): Promise<number> {
     checkReadRequest(runId, options);
-    const [row] = await this.#read(this.#statements.currentFence, [runId], options);
-    return row === undefined || row['fence'] === null ? 0 : toFencingToken(row['fence']);
+    const [row] = await this.#ask(this.#statements.currentFence, [runId], options);
+    return row['fence'] === null ? 0 : toFencingToken(row['fence']);
   }
 
   changes(runIds: readonly string[], { signal }: { readonly signal: AbortSignal }): AsyncIterable<RunChange> {
-    return this.#listener?.of(runIds, signal) ?? silence(signal);
+    return this.#listener.of(runIds, signal);
   }
 
   close(): Promise<void> {
     this.#closing ??= (async () => {
-      this.#listener?.close();
+      this.#listener.close();
       this.#caller.close();
       await this.#opened.end();
     })();
@@ -210,28 +204,16 @@ export class PostgresStore implements LeaseStore {
     return this.close();
   }
 
-  async #write(what: Statement, values: unknown[], options: CallOptions | undefined): Promise<Rows> {
-    return this.#ask(what, [this.#home, this.#lockWait, ...values], options);
-  }
-
-  /** The rows of a page or a record, each beside whether the leases are still the ones of this store. */
-  async #read(what: Statement, values: unknown[], options: CallOptions | undefined): Promise<Rows> {
-    return this.#ask(what, [this.#home, ...values], options);
-  }
-
-  async #ask(what: Statement, values: unknown[], options: CallOptions | undefined): Promise<Rows> {
+  /** The rows of the answer. There is none at all when the leases are not the ones of this store. */
+  async #ask(what: Statement, values: unknown[], options: CallOptions | undefined): Promise<readonly [Row, ...Row[]]> {
     if (this.#lost !== undefined) throw this.#lost;
     try {
-      return await this.#caller.run(what, values, options?.signal);
+      const [first, ...others] = await this.#caller.run(what, values, options?.signal);
+      if (first === undefined) throw otherHome(this.#schema);
+      return [first, ...others];
     } catch (error) {
       if (error instanceof StateLostError) this.#lost = error;
       throw error;
     }
   }
-}
-
-/** Nothing is heard, and the waiter polls. */
-async function* silence(signal: AbortSignal): AsyncIterableIterator<RunChange> {
-  if (signal.aborted) return;
-  await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }

@@ -64,7 +64,8 @@ export async function startPgbouncer(
   await untilReady('pgbouncer', service, async () => {
     const client = new pg.Client({ connectionString: url });
     await client.connect();
-    await client.query('SELECT 1').finally(() => client.end());
+    await client.query('SELECT 1');
+    await client.end();
     return true;
   });
   return {

@@ -152,9 +152,9 @@ describe.skipIf(found === null)('PostgreSQL that fails', { timeout: 60_000 }, ()
   it('TK12. Restarting the store gives no run to two workers', async () => {
     const runId = freshRun();
     const held: { from: number; until: number; token: number }[] = [];
-    let stopped = false;
+    const stopping = new AbortController();
     const work = async (workerId: string, own: LeaseStore): Promise<void> => {
-      while (!stopped) {
+      while (!stopping.signal.aborted) {
         const sentAt = performance.now() / 1000;
         const result = await own
           .acquire(ask(runId, { workerId, ttlSeconds: 0.4, reacquire: 'refuse' }))
@@ -180,7 +180,7 @@ describe.skipIf(found === null)('PostgreSQL that fails', { timeout: 60_000 }, ()
       await server.kill9();
       await server.start();
     }
-    stopped = true;
+    stopping.abort();
     await Promise.all(workers);
     await Promise.all(stores.map((own) => own.close()));
     held.sort((one, other) => one.from - other.from);

@@ -14,7 +14,7 @@ describe.skipIf(found === null)('PostgreSQL with a standby', { timeout: 60_000 }
   const opened: { close(): Promise<void> }[] = [];
 
   afterEach(async () => {
-    for (const each of opened.splice(0).reverse()) await each.close();
+    for (const each of opened.splice(0).toReversed()) await each.close();
   });
 
   function keep<Opened extends { close(): Promise<void> }>(each: Opened): Opened {

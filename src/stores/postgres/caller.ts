@@ -12,14 +12,16 @@ export interface Statement {
   readonly writes: boolean;
 }
 
-export function statement(text: string, { writes }: { readonly writes: boolean }): Statement {
-  return { text, writes, name: `lessor_${createHash('sha256').update(text).digest('hex').slice(0, 24)}` };
+/** A statement that only reads. */
+export function statement(text: string): Statement {
+  return { text, writes: false, name: `lessor_${createHash('sha256').update(text).digest('hex').slice(0, 24)}` };
 }
 
 /** One worker's acquisitions of one run outrun each other only while it was not theirs yet. */
 const MOST_OUTRUN = 5;
 
-export type Rows = ReadonlyArray<Readonly<Record<string, unknown>>>;
+export type Row = Readonly<Record<string, unknown>>;
+export type Rows = readonly Row[];
 
 export interface CallerOptions {
   readonly pool: PostgresPool;

@@ -11,13 +11,10 @@ const REMEDY =
 
 /** The error that a caller gets. `cause` keeps the client's. */
 export function toStoreError(error: unknown, stage: CallStage, schema: string): Error {
-  const { code, severity, detail } = (error ?? {}) as { code?: unknown; severity?: unknown; detail?: unknown };
+  const { code, severity, constraint } = (error ?? {}) as { code?: unknown; severity?: unknown; constraint?: unknown };
   const said = error instanceof Error && error.message !== '' ? error.message : String(code ?? error);
   const options = { cause: error };
-  if (code === 'LS002') return tokensUsedUp(Number(detail));
-  if (code === 'LS001') {
-    return new StateLostError(`PostgreSQL has other leases than this store was opened on. ${remedy(schema)}`, options);
-  }
+  if (code === '23514' && constraint === 'lease_fencing_token_check') return tokensUsedUp();
   if (isMissing(code)) {
     return new StateLostError(
       `The schema ${schema} is gone or not the one it was: ${said}. ${remedy(schema)}`,
@@ -42,6 +39,11 @@ export function isOutrun(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === 'LS003';
 }
 
+/** The leases are not the ones that the store was opened on. */
+export function otherHome(schema: string): StateLostError {
+  return new StateLostError(`PostgreSQL has other leases than this store was opened on. ${remedy(schema)}`);
+}
+
 /** `prepared statement does not exist` or exists already: the pooler between has mixed up connections. Nothing was run. */
 export function isUnprepared(error: unknown): boolean {
   const { code } = (error ?? {}) as { code?: unknown };
@@ -61,9 +63,9 @@ function remedy(schema: string): string {
   return REMEDY.replace('{schema}', schema);
 }
 
-function tokensUsedUp(fence: number): Error {
+function tokensUsedUp(): Error {
   try {
-    nextFencingToken(fence);
+    nextFencingToken(Number.MAX_SAFE_INTEGER);
   } catch (error) {
     return error as Error;
   }

@@ -1,132 +1,91 @@
-/** The functions that the calls are made of. Their arguments begin with `p_`, their variables with `v_`. */
+/** The functions that the statements call. Their arguments begin with `p_`, their variables with `v_`. */
 
 /** All of them, for a quoted schema. */
 export function functions(schema: string): string {
-  return [acquire, renew, release, revoke, listen].map((text) => text(schema)).join('\n');
+  return [small, acquire, renew, listen].map((text) => text(schema)).join('\n');
 }
-
-/** The row of `meta`, if this is where the store was opened. */
-const atHome = (s: string): string => `starts_with(m.marker || '/' || m.tableoid || '/' || ${s}.timeline(), p_home)`;
-
-/** For this transaction: waits are bounded, and the commit is durable before it is answered, whatever the role's default. */
-const SETTINGS = `
-      v_set := set_config('lock_timeout', p_wait, true);
-      IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
-        v_set := set_config('synchronous_commit', 'on', true);
-      END IF;`;
-
-const notify = (s: string, run: string): string => `pg_notify(${channelOf(s)}, ${run})`;
 
 /** The channel of a schema's changes, as an SQL literal. */
 export function channelOf(schema: string): string {
   return `'lessor:${schema.slice(1, -1).replaceAll("'", "''")}'`;
 }
 
+/** The pieces of the others. */
+const small = (s: string): string => `
+    CREATE FUNCTION ${s}.ttl(p_seconds double precision) RETURNS interval LANGUAGE sql IMMUTABLE AS
+      $$ SELECT make_interval(secs => ceil(p_seconds * 1000000) / 1000000) $$;
+
+    CREATE FUNCTION ${s}.microseconds(p_at timestamptz) RETURNS text LANGUAGE sql STABLE AS
+      $$ SELECT (extract(epoch FROM p_at) * 1000000)::bigint::text $$;
+
+    CREATE FUNCTION ${s}.held(p_token bigint, p_wait interval, p_worker text) RETURNS text LANGUAGE sql STABLE AS
+      $$ SELECT 'held ' || p_token || ' ' || (extract(epoch FROM p_wait) * 1000000)::bigint || ' ' || p_worker $$;
+
+    CREATE FUNCTION ${s}.outrun() RETURNS text LANGUAGE plpgsql AS $$
+    BEGIN
+      RAISE EXCEPTION 'Another transaction came between: ask again' USING ERRCODE = 'LS003';
+    END $$;
+
+    CREATE FUNCTION ${s}.settings(p_wait text) RETURNS text LANGUAGE sql AS $$
+      SELECT set_config('lock_timeout', p_wait, true) || CASE
+        WHEN current_setting('synchronous_commit') IN ('on', 'remote_apply') THEN ''
+        ELSE set_config('synchronous_commit', 'on', true) END
+    $$;`;
+
 /**
- * Looks without a lock first, so that a refusal costs no write; then locks the row, reads the clock and looks again.
- * Take-over never waits for the fence row. A worker's own new acquisition of its live lease does, before it locks the lease
- * row, and moves the fence to itself: what the older acquisition has in flight lands before, and nothing of it after.
+ * The acquires that the statement itself leaves open: a worker's own live lease, and a row that changed under the look. The
+ * statement tells whether it has locked the lease row.
+ *
+ * A worker's new acquisition of its live lease takes the fence row before the lease row, so that it waits for the older
+ * acquisition's fenced transaction and no renewal waits with it. What that has in flight lands before, nothing after.
  */
 const acquire = (s: string): string => `
-    CREATE FUNCTION ${s}.acquire(p_home text, p_wait text, p_run text, p_worker text, p_acquisition text,
-      p_ttl double precision, p_ttl_us bigint, p_extend boolean,
-      OUT status text, OUT holder text, OUT token text, OUT until_us text, OUT wait_us text)
-    LANGUAGE plpgsql AS $$
+    CREATE FUNCTION ${s}.acquire(p_run text, p_worker text, p_acquisition text, p_ttl double precision, p_extend boolean,
+      p_floor bigint, p_locked boolean)
+    RETURNS text LANGUAGE plpgsql AS $$
     DECLARE
-      v_ttl interval := p_ttl_us * interval '1 microsecond';
-      v_set text;
-      v_now timestamptz;
-      v_until timestamptz;
-      v_floor bigint;
-      v_listened boolean;
+      v_ttl interval := ${s}.ttl(p_ttl);
       v_fenced boolean := false;
+      v_now timestamptz;
       v_lease ${s}.lease;
       v_live boolean;
-      v_extends boolean;
-      v_locked boolean := false;
-    BEGIN${SETTINGS}
-      SELECT greatest(m.token_floor, f.fencing_token), m.listened_until > clock_timestamp() INTO v_floor, v_listened
-        FROM ${s}.meta m LEFT JOIN ${s}.fence f ON f.run_id = p_run WHERE ${atHome(s)};
-      IF NOT FOUND THEN PERFORM ${s}.refuse_home(); END IF;
+    BEGIN
       LOOP
-        IF v_locked THEN
+        IF p_locked THEN
           SELECT * INTO v_lease FROM ${s}.lease WHERE run_id = p_run FOR UPDATE;
         ELSE
           SELECT * INTO v_lease FROM ${s}.lease WHERE run_id = p_run;
         END IF;
         v_now := clock_timestamp();
-        v_until := v_now + v_ttl;
-        IF v_lease.run_id IS NULL THEN
-          IF v_floor >= 9007199254740991 THEN
-            RAISE EXCEPTION 'The tokens of the run are used up' USING ERRCODE = 'LS002', DETAIL = v_floor::text;
-          END IF;
-          INSERT INTO ${s}.lease (run_id, worker_id, fencing_token, acquisition_id, ttl_seconds, acquired_at, expires_at)
-            VALUES (p_run, p_worker, v_floor + 1, p_acquisition, p_ttl, v_now, v_until)
-            ON CONFLICT DO NOTHING RETURNING fencing_token INTO token;
-          IF FOUND THEN
-            -- It may have waited for another's insertion that was rolled back.
-            IF clock_timestamp() > v_now + interval '10 ms' THEN
-              v_now := clock_timestamp();
-              v_until := v_now + v_ttl;
-              UPDATE ${s}.lease SET acquired_at = v_now, expires_at = v_until WHERE run_id = p_run;
-            END IF;
-            status := 'granted';
-            EXIT;
-          END IF;
-          IF v_locked THEN
-            RAISE EXCEPTION 'The run appeared in between: ask again' USING ERRCODE = 'LS003';
-          END IF;
-          v_locked := true;
-          CONTINUE;
-        END IF;
-
         v_live := v_lease.released_at IS NULL AND v_lease.expires_at > v_now;
-        v_extends := v_live AND v_lease.worker_id = p_worker
-          AND (p_extend OR v_lease.acquisition_id = p_acquisition);
-        IF v_live AND NOT v_extends THEN
-          status := 'held';
-          holder := v_lease.worker_id;
-          token := v_lease.fencing_token;
-          wait_us := (extract(epoch FROM v_lease.expires_at - v_now) * 1000000)::bigint;
-          RETURN;
-        END IF;
-        IF v_extends AND v_lease.acquisition_id <> p_acquisition AND NOT v_fenced THEN
-          -- The fence row comes before the lease row, or two of these wait for each other for ever.
-          IF v_locked THEN
-            RAISE EXCEPTION 'Another acquisition came between: ask again' USING ERRCODE = 'LS003';
-          END IF;
+        IF v_lease.run_id IS NULL THEN
+          PERFORM ${s}.outrun();
+        ELSIF v_live AND (v_lease.worker_id <> p_worker OR NOT p_extend AND v_lease.acquisition_id <> p_acquisition) THEN
+          RETURN ${s}.held(v_lease.fencing_token, v_lease.expires_at - v_now, v_lease.worker_id);
+        ELSIF v_live AND v_lease.acquisition_id <> p_acquisition AND NOT v_fenced THEN
+          -- With the lease row first, two of these would wait for each other.
+          IF p_locked THEN PERFORM ${s}.outrun(); END IF;
           INSERT INTO ${s}.fence AS f VALUES (p_run, v_lease.fencing_token, p_acquisition)
             ON CONFLICT (run_id) DO UPDATE
             SET fencing_token = excluded.fencing_token, acquisition_id = excluded.acquisition_id
             WHERE f.fencing_token <= excluded.fencing_token;
           v_fenced := true;
         END IF;
-        IF NOT v_locked THEN
-          v_locked := true;
-          CONTINUE;
-        END IF;
-
-        IF v_extends THEN
-          v_until := greatest(v_lease.expires_at, v_until);
-          token := v_lease.fencing_token;
-          UPDATE ${s}.lease SET acquisition_id = p_acquisition, ttl_seconds = p_ttl, expires_at = v_until
-            WHERE run_id = p_run;
-          status := 'extended';
-        ELSE
-          v_floor := greatest(v_floor, v_lease.fencing_token);
-          IF v_floor >= 9007199254740991 THEN
-            RAISE EXCEPTION 'The tokens of the run are used up' USING ERRCODE = 'LS002', DETAIL = v_floor::text;
-          END IF;
-          token := v_floor + 1;
-          UPDATE ${s}.lease SET worker_id = p_worker, fencing_token = v_floor + 1, acquisition_id = p_acquisition,
-            ttl_seconds = p_ttl, acquired_at = v_now, expires_at = v_until, released_at = NULL,
-            revoked_at = NULL, revoked_by = NULL, revoked_reason = NULL WHERE run_id = p_run;
-          status := 'granted';
-        END IF;
-        EXIT;
+        EXIT WHEN p_locked;
+        p_locked := true;
       END LOOP;
-      until_us := (extract(epoch FROM v_until) * 1000000)::bigint;
-      IF v_listened THEN v_set := ${notify(s, 'p_run')}; END IF;
+
+      IF v_live THEN
+        UPDATE ${s}.lease SET acquisition_id = p_acquisition, ttl_seconds = p_ttl,
+          expires_at = greatest(expires_at, v_now + v_ttl)
+          WHERE run_id = p_run RETURNING * INTO v_lease;
+        RETURN 'extended ' || v_lease.fencing_token || ' ' || ${s}.microseconds(v_lease.expires_at);
+      END IF;
+      UPDATE ${s}.lease SET worker_id = p_worker, fencing_token = greatest(fencing_token, p_floor) + 1,
+        acquisition_id = p_acquisition, ttl_seconds = p_ttl, acquired_at = v_now, expires_at = v_now + v_ttl,
+        released_at = NULL, revoked_at = NULL, revoked_by = NULL, revoked_reason = NULL
+        WHERE run_id = p_run RETURNING * INTO v_lease;
+      RETURN 'granted ' || v_lease.fencing_token || ' ' || ${s}.microseconds(v_lease.expires_at);
     END $$;`;
 
 /**
@@ -136,22 +95,19 @@ const acquire = (s: string): string => `
  * Answers with one row for all that were renewed until the same moment (`place` 0), and one for each other reference.
  */
 const renew = (s: string): string => `
-    CREATE FUNCTION ${s}.renew(p_home text, p_wait text, p_runs text[], p_workers text[], p_tokens bigint[],
-      p_acquisitions text[], p_ttl double precision, p_ttl_us bigint, p_patient boolean)
+    CREATE FUNCTION ${s}.renew(p_runs text[], p_workers text[], p_tokens bigint[], p_acquisitions text[],
+      p_ttl double precision, p_patient boolean)
     RETURNS TABLE (place bigint, until_us text, blocked boolean, worker text, token text, acquisition text,
       released boolean, revoked boolean)
     LANGUAGE plpgsql AS $$
     DECLARE
-      v_set text;
       v_now timestamptz;
       v_until timestamptz;
       v_latest timestamptz;
       v_locked text[];
       v_blocked text[] := '{}';
       v_renewed bigint;
-    BEGIN${SETTINGS}
-      PERFORM FROM ${s}.meta m WHERE ${atHome(s)};
-      IF NOT FOUND THEN PERFORM ${s}.refuse_home(); END IF;
+    BEGIN
       IF p_patient THEN
         SELECT array_agg(q.run_id), max(q.expires_at) INTO v_locked, v_latest FROM (
           SELECT l.run_id, l.expires_at FROM ${s}.lease l WHERE l.run_id = ANY (p_runs) ORDER BY l.run_id FOR UPDATE) q;
@@ -161,7 +117,7 @@ const renew = (s: string): string => `
           FOR UPDATE SKIP LOCKED) q;
       END IF;
       v_now := clock_timestamp();
-      v_until := v_now + p_ttl_us * interval '1 microsecond';
+      v_until := v_now + ${s}.ttl(p_ttl);
       IF NOT p_patient AND coalesce(cardinality(v_locked), 0) < cardinality(p_runs) THEN
         v_blocked := ARRAY(SELECT l.run_id FROM ${s}.lease l WHERE l.run_id = ANY (p_runs) EXCEPT SELECT unnest(v_locked));
       END IF;
@@ -172,7 +128,7 @@ const renew = (s: string): string => `
           AND l.acquisition_id = r.acquisition_id AND l.released_at IS NULL AND l.expires_at > v_now
           AND l.run_id <> ALL (v_blocked);
       GET DIAGNOSTICS v_renewed = ROW_COUNT;
-      RETURN QUERY SELECT 0::bigint, (extract(epoch FROM v_until) * 1000000)::bigint::text, NULL::boolean, NULL, NULL, NULL,
+      RETURN QUERY SELECT 0::bigint, ${s}.microseconds(v_until), NULL::boolean, NULL, NULL, NULL,
         NULL::boolean, NULL::boolean;
       IF v_renewed = cardinality(p_runs) AND v_latest <= v_until THEN RETURN; END IF;
 
@@ -180,47 +136,12 @@ const renew = (s: string): string => `
         SELECT r.place,
           CASE WHEN l.fencing_token = r.fencing_token AND l.worker_id = r.worker_id AND l.acquisition_id = r.acquisition_id
             AND l.released_at IS NULL AND l.expires_at > v_now AND l.run_id <> ALL (v_blocked)
-            THEN (extract(epoch FROM l.expires_at) * 1000000)::bigint::text END,
+            THEN ${s}.microseconds(l.expires_at) END,
           l.run_id = ANY (v_blocked), l.worker_id, l.fencing_token::text, l.acquisition_id,
           l.released_at IS NOT NULL, l.revoked_at IS NOT NULL
         FROM unnest(p_runs, p_workers, p_tokens, p_acquisitions)
           WITH ORDINALITY AS r (run_id, worker_id, fencing_token, acquisition_id, place)
         LEFT JOIN ${s}.lease l ON l.run_id = r.run_id;
-    END $$;`;
-
-const release = (s: string): string => `
-    CREATE FUNCTION ${s}.release(p_home text, p_wait text, p_run text, p_worker text, p_acquisition text, p_token bigint,
-      OUT released boolean)
-    LANGUAGE plpgsql AS $$
-    DECLARE
-      v_set text;
-      v_listened boolean;
-    BEGIN${SETTINGS}
-      SELECT m.listened_until > clock_timestamp() INTO v_listened FROM ${s}.meta m WHERE ${atHome(s)};
-      IF NOT FOUND THEN PERFORM ${s}.refuse_home(); END IF;
-      UPDATE ${s}.lease SET released_at = clock_timestamp()
-        WHERE run_id = p_run AND worker_id = p_worker AND acquisition_id = p_acquisition AND released_at IS NULL
-          AND fencing_token = coalesce(p_token, fencing_token);
-      released := FOUND;
-      IF released AND v_listened THEN v_set := ${notify(s, 'p_run')}; END IF;
-    END $$;`;
-
-const revoke = (s: string): string => `
-    CREATE FUNCTION ${s}.revoke(p_home text, p_wait text, p_run text, p_by text, p_reason text,
-      OUT worker text, OUT token text, OUT until_us text, OUT ttl text)
-    LANGUAGE plpgsql AS $$
-    DECLARE
-      v_set text;
-      v_listened boolean;
-    BEGIN${SETTINGS}
-      SELECT m.listened_until > clock_timestamp() INTO v_listened FROM ${s}.meta m WHERE ${atHome(s)};
-      IF NOT FOUND THEN PERFORM ${s}.refuse_home(); END IF;
-      UPDATE ${s}.lease SET released_at = clock_timestamp(), revoked_at = clock_timestamp(), revoked_by = p_by,
-        revoked_reason = p_reason
-        WHERE run_id = p_run AND released_at IS NULL
-        RETURNING worker_id, fencing_token, (extract(epoch FROM expires_at) * 1000000)::bigint, ttl_seconds
-        INTO worker, token, until_us, ttl;
-      IF FOUND AND v_listened THEN v_set := ${notify(s, 'p_run')}; END IF;
     END $$;`;
 
 /**

@@ -20,11 +20,12 @@ export class PostgresListener {
   #timer: NodeJS.Timeout | undefined;
   #connecting = false;
   #failures = 0;
-  #isPooled = false;
+  #isDeaf: boolean;
   #closed = false;
 
   /** @param schema - quoted. */
-  constructor(pool: PostgresPool, schema: string) {
+  constructor(pool: PostgresPool, schema: string, { silent }: { readonly silent: boolean }) {
+    this.#isDeaf = silent;
     this.#pool = pool;
     this.#schema = schema;
   }
@@ -49,7 +50,7 @@ export class PostgresListener {
   }
 
   get #isNeeded(): boolean {
-    return !this.#closed && this.#watched.size > 0 && !this.#isPooled;
+    return !this.#closed && this.#watched.size > 0 && !this.#isDeaf;
   }
 
   async #connect(): Promise<void> {
@@ -78,8 +79,8 @@ export class PostgresListener {
     await client.query({ text: `LISTEN "${channel.replaceAll('"', '""')}"` });
     const { rows } = await client.query({ text: 'SELECT pg_listening_channels() AS channel' });
     // Behind a transaction pooler the next statement may run elsewhere: nothing will be heard, and callers poll.
-    this.#isPooled = !rows.some((row) => row['channel'] === channel);
-    if (this.#isPooled) return;
+    this.#isDeaf = !rows.some((row) => row['channel'] === channel);
+    if (this.#isDeaf) return;
     await this.#stayListened(client);
     // What changed meanwhile went unheard.
     for (const runIds of this.#watched.values()) for (const runId of runIds) this.#changes.tell(runId);

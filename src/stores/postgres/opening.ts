@@ -17,7 +17,6 @@ const SERVER = statement(
   `SELECT pg_is_in_recovery()::text AS standby, current_setting('transaction_read_only') AS read_only,
     current_setting('fsync') AS fsync, current_setting('synchronous_standby_names') AS standbys,
     (to_regclass($1) IS NOT NULL)::text AS migrated`,
-  { writes: false },
 );
 
 /** @throws StoreUnavailableError when it is a standby, read-only, not migrated or of another version. */
@@ -54,7 +53,6 @@ function metaStatement(schema: string): Statement {
   return statement(
     `SELECT version::text, marker, tableoid::text AS oid, settled, ${schema}.place() AS place,
       ${schema}.timeline() AS timeline FROM ${schema}.meta`,
-    { writes: false },
   );
 }
 

@@ -5,13 +5,27 @@ import type { LeaseRecord } from '../store.ts';
 
 const MICROSECONDS = 1e6;
 
-/** Rounded up, so that nobody sees an expiry earlier than the one that the worker counts with. */
-export function toMicroseconds(seconds: number): number {
-  return Math.ceil(seconds * MICROSECONDS);
-}
-
 export function fromMicroseconds(digits: unknown): number {
   return Number(digits) / MICROSECONDS;
+}
+
+/** What the statement of an acquire answers in one text: a word, the token, microseconds, and who has the run. */
+export interface AcquireAnswer {
+  readonly status: 'granted' | 'extended' | 'held';
+  readonly fencingToken: number;
+  /** The expiry, or how long the holder's lease still lives. */
+  readonly seconds: number;
+  readonly holder: string;
+}
+
+export function readAcquireAnswer(answer: unknown): AcquireAnswer {
+  const [, status, token, microseconds, holder = ''] = /^(\w+) (\d+) (-?\d+) ?([^]*)$/.exec(String(answer)) ?? [];
+  return {
+    status: status as AcquireAnswer['status'],
+    fencingToken: toFencingToken(token),
+    seconds: fromMicroseconds(microseconds),
+    holder,
+  };
 }
 
 /** A run's record, from a row of `read` or `list`. */
@@ -39,7 +53,7 @@ export function recordOf(row: Readonly<Record<string, unknown>>): LeaseRecord {
 
 /** The first name after all that begin with the prefix, in the order of bytes; null when there is none. */
 export function afterPrefix(prefix: string): string | null {
-  const points = [...prefix].map((character) => character.codePointAt(0)!);
+  const points = Array.from(prefix, (character) => character.codePointAt(0)!);
   while (points.length > 0) {
     const last = points.pop()!;
     if (last === 0x10ffff) continue;

@@ -1,8 +1,5 @@
 /**
- * What a schema holds: tables, what guards them against hand-written SQL, and one function per call that writes.
- *
- * A function, since one statement cannot both wait for a row and read the clock afterwards: a plain UPDATE computes its new
- * values first and keeps them when whoever held the row has changed nothing. It is still one statement and one round trip.
+ * What a schema holds: tables, what guards them against hand-written SQL, and functions that statements call.
  */
 import { functions } from './functions.ts';
 
@@ -101,20 +98,6 @@ function home(s: string): string {
         NULL;
       END;
       RETURN v_system || '/' || '${s.replaceAll("'", "''")}.meta'::regclass::oid || '/' || ${s}.timeline();
-    END $$;
-
-    CREATE FUNCTION ${s}.refuse_home() RETURNS void LANGUAGE plpgsql AS $$
-    BEGIN
-      RAISE EXCEPTION 'The leases are not the ones this store was opened on' USING ERRCODE = 'LS001';
-    END $$;
-
-    CREATE FUNCTION ${s}.is_home(p_home text) RETURNS boolean LANGUAGE plpgsql AS $$
-    BEGIN
-      IF NOT coalesce((SELECT starts_with(marker || '/' || tableoid || '/' || ${s}.timeline(), p_home) FROM ${s}.meta), false)
-      THEN
-        PERFORM ${s}.refuse_home();
-      END IF;
-      RETURN true;
     END $$;
 
     CREATE FUNCTION ${s}.raise_fences(p_by bigint) RETURNS bigint LANGUAGE sql AS $$
