@@ -10,7 +10,11 @@ import {
   checkRevokeRequest,
   nextFencingToken,
 } from './requests.ts';
+import type { CommitRequest, DocumentStore, OpenRequest, RunDocument } from '../session/documents.ts';
+import type { Session, SessionOptions } from '../session/session.ts';
+import { openSession } from '../session/session.ts';
 import { connect } from './sqlite/connect.ts';
+import { SqliteDocuments } from './sqlite/documents.ts';
 import type { Look, SqliteConnection } from './sqlite/connection.ts';
 import { checkSqliteDatabase, type SqliteDatabase } from './sqlite/database.ts';
 import type { CurrentRow, LeaseRow, RecordRow } from './sqlite/rows.ts';
@@ -55,15 +59,17 @@ const PAGE_ROWS = 500;
  *
  * It cannot push: a file tells nobody that it changed, and looking costs as much as asking. So there is no `changes`.
  */
-export class SqliteStore implements LeaseStore {
+export class SqliteStore implements LeaseStore, DocumentStore {
   readonly durability: Durability;
   readonly #connection: SqliteConnection;
   readonly #statements: SqliteStatements;
+  readonly #documents: SqliteDocuments;
 
   private constructor(connection: SqliteConnection) {
     this.durability = connection.durability;
     this.#connection = connection;
     this.#statements = connection.statements;
+    this.#documents = new SqliteDocuments(connection);
   }
 
   /**
@@ -143,6 +149,19 @@ export class SqliteStore implements LeaseStore {
   async currentFence(runId: string, options?: CallOptions): Promise<number> {
     checkReadRequest(runId, options);
     return this.#connection.read(() => this.#connection.look(runId).fence, options);
+  }
+
+  /** Opens a fenced read-modify-write over runs' documents, which are kept in the leases' file. See {@link openSession}. */
+  session(options: SessionOptions): Promise<Session> {
+    return openSession(this, options);
+  }
+
+  openDocuments(request: OpenRequest, options?: CallOptions): Promise<readonly RunDocument[]> {
+    return this.#documents.openDocuments(request, options);
+  }
+
+  commitDocuments(request: CommitRequest, options?: CallOptions): Promise<void> {
+    return this.#documents.commitDocuments(request, options);
   }
 
   async close(): Promise<void> {

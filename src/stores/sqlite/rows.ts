@@ -2,6 +2,7 @@
 import type { AcquireAsk } from '../../../machines/lease.rules.ts';
 import { isExpired, leaseIdOf, mayExtend } from '../../../machines/lease.rules.ts';
 import type { LeaseRef, LostReason, StoredLease } from '../../lease.ts';
+import type { ShownLease } from '../lost-reason.ts';
 import { lostReason } from '../lost-reason.ts';
 import type { AcquireRequest, HeldResult, LeaseRecord } from '../store.ts';
 
@@ -47,7 +48,7 @@ export function refusalOf(
 }
 
 /** Why the lease is not the live one, given that it is not. */
-export function reasonOf(lease: LeaseRef, row: LeaseRow | undefined): LostReason {
+export function reasonOf(lease: ShownLease & { readonly fencingToken: number }, row: LeaseRow | undefined): LostReason {
   return lostReason(lease, row && { ...row, released: row.expiresAt === null, revoked: row.revokedAt !== null });
 }
 

@@ -1,6 +1,6 @@
 /**
  * What the store keeps in its file. A lease row per run, which stays after release since it holds the last token; a fence
- * row per run that was written under a fence; and a marker by which a store knows its own file again.
+ * row per run that was written under a fence; the documents of sessions; and a marker by which a store knows its own file again.
  *
  * Times are seconds since 1970 by the machine's clock, with milliseconds. `expires_at` is null once the lease was released.
  * The triggers hold for every client of the file: no row is deleted, and no token is lowered, by whatever SQL.
@@ -47,6 +47,12 @@ const CREATE_SCHEMA = `
     acquisition_id TEXT NOT NULL CHECK (acquisition_id <> '')
   ) STRICT, WITHOUT ROWID;
 
+  CREATE TABLE lessor_document (
+    run_id TEXT NOT NULL PRIMARY KEY CHECK (run_id <> ''),
+    version INTEGER NOT NULL CHECK (version > 0),
+    json TEXT NOT NULL CHECK (json_valid(json))
+  ) STRICT;
+
   ${keepsTokens('lessor_lease')}
   ${keepsTokens('lessor_fence')}
 `;
@@ -66,7 +72,7 @@ function keepsTokens(table: string): string {
 export function installSchema(database: SqliteDatabase, name: string): string {
   checkVersion(database);
   if (tablesOf(database).length === 0) createSchema(database);
-  const missing = ['lessor_fence', 'lessor_lease', 'lessor_meta'].filter(
+  const missing = ['lessor_document', 'lessor_fence', 'lessor_lease', 'lessor_meta'].filter(
     (table) => !tablesOf(database).includes(table),
   );
   if (missing.length > 0) throw stateLost(name, `it has no ${missing.join(' and no ')}`);

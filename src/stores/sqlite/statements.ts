@@ -50,6 +50,16 @@ const SQL = {
   renew: `UPDATE lessor_lease SET expires_at = max(expires_at, ?), ttl_seconds = ?
     WHERE run_id IN (SELECT value FROM json_each(?))`,
 
+  fenceRow: 'SELECT fencing_token AS fencingToken, acquisition_id AS acquisitionId FROM lessor_fence WHERE run_id = ?',
+
+  /** Writes also where the fence stands already: a transaction that has written has the file's lock. */
+  raiseFence: `INSERT INTO lessor_fence (run_id, fencing_token, acquisition_id) VALUES (?, ?, ?)
+    ON CONFLICT (run_id) DO UPDATE SET fencing_token = excluded.fencing_token, acquisition_id = excluded.acquisition_id`,
+
+  document: 'SELECT version, json FROM lessor_document WHERE run_id = ?',
+  writeDocument: `INSERT INTO lessor_document (run_id, version, json) VALUES (?, ?, ?)
+    ON CONFLICT (run_id) DO UPDATE SET version = excluded.version, json = excluded.json`,
+
   /** The row stays: without the last token that was issued, the next one could repeat it. */
   release: `UPDATE lessor_lease SET expires_at = NULL WHERE run_id = ?`,
   revoke: `UPDATE lessor_lease SET expires_at = NULL, revoked_by = ?, revoked_reason = ?, revoked_at = ? WHERE run_id = ?`,
