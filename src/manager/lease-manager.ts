@@ -145,7 +145,8 @@ export class LeaseManager implements AsyncDisposable {
   }
 
   /**
-   * Ends every wait at once, waits for the work that runs under a hold, releases every lease. Later calls are refused.
+   * Ends every wait at once, waits for the work that runs under a hold, releases every lease. Later calls are refused. Work
+   * that awaits it waits for itself.
    *
    * @throws AggregateError when leases could not be released, with every error. All were tried.
    */

@@ -13,17 +13,16 @@ export class SuspensionWatch {
   readonly #onSuspension: () => void;
   #cancel: (() => void) | null = null;
   /** How far the clocks were apart when they were last read. Kept between holds: an old reading can only find too much. */
-  #offset: number | null = null;
+  #offset: number;
 
   constructor(clock: Clock, onSuspension: () => void) {
     this.#clock = clock;
     this.#onSuspension = onSuspension;
+    this.#offset = this.#read();
   }
 
   start(): void {
-    if (this.#cancel !== null) return;
-    this.#offset ??= this.#read();
-    this.#arm();
+    if (this.#cancel === null) this.#arm();
   }
 
   stop(): void {
@@ -35,7 +34,7 @@ export class SuspensionWatch {
     this.#cancel = this.#clock.after(LOOK_EVERY_SECONDS, () => {
       this.#arm();
       const offset = this.#read();
-      const jumped = Math.abs(offset - this.#offset!) > JUMP_SECONDS;
+      const jumped = Math.abs(offset - this.#offset) > JUMP_SECONDS;
       this.#offset = offset;
       if (jumped) this.#onSuspension();
     });

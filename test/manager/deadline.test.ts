@@ -207,6 +207,38 @@ describe('the deadline of a lease', () => {
     assert.equal(store.count('renew'), 0);
   });
 
+  it('RN15. A machine that slept while the acquire was on its way is found out as well', async () => {
+    const { clock, store, leases } = bench();
+    const slow = gate();
+    store.next('acquire', answeredLate(slow.opened));
+    const acquiring = leases.acquire('run-1');
+    clock.suspend(BELIEVED - 0.5);
+    slow.open();
+    const lease = await acquiring;
+    const { signal } = lease;
+    await clock.advance(1.1);
+    assert.equal(signal.aborted, true);
+    assert.equal(lease.remainingSeconds(), 0);
+  });
+
+  for (const [when, fault] of [
+    ['before it took effect', hang],
+    ['after it took effect', loseReply],
+  ] as const) {
+    it(`RN5. The loss is signalled before another worker is granted the run, the network cut ${when} (C16)`, async () => {
+      const { clock, store, leases, rival } = bench();
+      store.next('renew', fault);
+      store.always('renew', hang);
+      const lease = await leases.acquire('run-1');
+      let lostAt = 0;
+      lease.signal.addEventListener('abort', () => (lostAt = clock.monotonicSeconds()));
+      let granted = await rival();
+      for (; granted === null; granted = await rival()) await clock.advance(0.05);
+      assert.ok(lostAt > 0 && lostAt < clock.monotonicSeconds());
+      assert.ok(granted.fencingToken > lease.fencingToken);
+    });
+  }
+
   it('RN15. A jump of the monotonic clock alone loses the lease as well', async () => {
     const { clock, leases } = bench();
     const lease = await leases.acquire('run-1');
