@@ -7,6 +7,8 @@ export default defineConfig({
     globalSetup: ['test/global-setup.ts'],
     setupFiles: ['test/leaks.ts'],
     pool: 'forks',
+    // Much of the time is waiting, for expiries and for servers, so that two go side by side on two cores as well.
+    maxWorkers: 2,
     // Real servers and processes on a machine that others use too: a test polls for what it awaits, so these only end a hang.
     testTimeout: 30_000,
     hookTimeout: 180_000,

@@ -11,13 +11,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const ENTRIES = ['lessor', 'lessor/machines', 'lessor/testing'];
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc');
 
 const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
   bin: { lessor: string };
+  exports: Record<string, unknown>;
   dependencies: Record<string, string>;
 };
+
+const ENTRIES = Object.keys(manifest.exports)
+  .filter((entry) => !entry.endsWith('.json'))
+  .map((entry) => entry.replace('.', 'lessor'));
 
 /** What comes with every installation: the dependencies and the one peer that is not optional. */
 const REQUIRED = [...Object.keys(manifest.dependencies), 'xstate'];
