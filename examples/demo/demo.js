@@ -17,10 +17,11 @@ const workers = [];
 
 console.log('Two workers, one run, leases of 2 seconds. Each write carries its fencing token.\n');
 try {
-  const workerA = startWorker('worker-a', 3);
-  await workerA.said('prepares line 2');
-  const workerB = startWorker('worker-b', 3);
+  const workerA = startWorker('worker-a', 100);
+  await workerA.said('has the run');
+  const workerB = startWorker('worker-b', 2);
   await workerB.said('asks for the run');
+  await workerA.said('prepares line');
 
   show('demo', 'freezes worker-a (SIGSTOP), after its check and before its write');
   workerA.process.kill('SIGSTOP');

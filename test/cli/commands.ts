@@ -5,11 +5,19 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { onTestFinished } from 'vitest';
 import { isRunning, killCommand } from '../../src/cli/process-group.ts';
 
 /** The built command, as users run it. */
 export const LESSOR = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
 export const WATCHDOG = new URL('../../dist/src/cli/watchdog.js', import.meta.url);
+
+/**
+ * A command that ignores the request to end. It notes the times, by the wall clock, at which it was asked and at which it
+ * was last alive, so that what a test asserts does not depend on when the test gets to look.
+ */
+export const STUBBORN =
+  'exec 2>/dev/null; trap "date +%s.%N >> asked" TERM; while :; do date +%s.%N > beat.new; mv beat.new beat; sleep 0.01; done';
 
 /** Waits until the condition holds; says what was awaited when it does not come. */
 export async function until(what: string, condition: () => boolean, seconds = 15): Promise<void> {
@@ -42,12 +50,26 @@ export class Scene implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), 'lessor-cli-'));
   readonly #leaders: number[] = [];
 
+  constructor() {
+    onTestFinished(() => this[Symbol.asyncDispose]()); // also when the test hangs
+  }
+
   path(name: string): string {
     return join(this.folder, name);
   }
 
   read(name: string): string {
     return existsSync(this.path(name)) ? readFileSync(this.path(name), 'utf8') : '';
+  }
+
+  /** When a `STUBBORN` command was first asked to end, in seconds since 1970. NaN when it never was. */
+  askedAt(): number {
+    return parseFloat(this.read('asked'));
+  }
+
+  /** When it was last alive. */
+  lastAliveAt(): number {
+    return parseFloat(this.read('beat'));
   }
 
   /** The numbers that a script wrote into the file, one a line. */

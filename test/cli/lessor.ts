@@ -23,7 +23,7 @@ export class Lessor {
     const child = spawn(process.execPath, [LESSOR, ...args], {
       cwd: scene.folder,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, LESSOR_STORE: `sqlite:${scene.path('leases.db')}`, ...env },
+      env: { ...process.env, LESSOR_BUILT: undefined, LESSOR_STORE: `sqlite:${scene.path('leases.db')}`, ...env },
     });
     child.stdout.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
     child.stderr.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
