@@ -1,5 +1,5 @@
 /** Files that cannot be used, are gone, replaced or of another version. */
-import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { OutcomeUnknownError, StateLostError, StoreUnavailableError } from '../../src/errors.ts';
 import type { SqliteDatabase } from '../../src/stores/sqlite/database.ts';
@@ -57,10 +57,13 @@ function testFailures(driver: DriverName): void {
     const file = newFile();
     await using store = await openFile(driver, file);
     await grant(store);
-    for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
+    const suffixes = ['', '-wal', '-shm'];
+    for (const suffix of suffixes) renameSync(`${file}${suffix}`, `${file}.away${suffix}`);
     await using fresh = await openFile(driver, file);
     expect(await fresh.currentFence('run')).toBe(0);
     expect(await rejection(store.acquire(requestFor({})))).toBeInstanceOf(StateLostError);
+    // Also when the old file comes back: what was granted meanwhile stands in the other one.
+    for (const suffix of suffixes) renameSync(`${file}.away${suffix}`, `${file}${suffix}`);
     expect(await rejection(store.renew([ref()], 30))).toBeInstanceOf(StateLostError);
   });
 

@@ -116,10 +116,13 @@ function testProcesses(driver: DriverName): void {
     const leases = await Promise.all([...Array(10).keys()].map((number) => grant(store, { runId: `run-${number}` })));
     const freed = await grant(store, { runId: 'freed' });
     const { unlocked } = await lockFile(driver, file);
+    let isLocked = true;
+    void unlocked.then(() => (isLocked = false));
     const stall = watchStalls();
     // What needs no writing is answered at once.
     expect(await store.acquire(requestFor({ runId: 'run-1', workerId: 'other' }))).toMatchObject({ status: 'held' });
     expect(await store.read('run-1')).toMatchObject({ state: 'held' });
+    expect(isLocked).toBe(true);
     const answers = await Promise.all([
       store.acquire(requestFor({ runId: 'new' })),
       store.renew(leases, 30),
