@@ -5,7 +5,9 @@ import { reportListenerError } from '../events.ts';
 export type Inspector = Observer<InspectionEvent> | ((event: InspectionEvent) => void);
 
 /** The same inspector, but one whose errors are reported and stop nothing: xstate lets them break the call they watch. */
-export function quietInspector(inspector: Inspector): (event: InspectionEvent) => void {
+export function quietInspector<Event = InspectionEvent>(
+  inspector: Observer<Event> | ((event: Event) => void),
+): (event: Event) => void {
   return (event) => {
     try {
       if (typeof inspector === 'function') inspector(event);

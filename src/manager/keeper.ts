@@ -1,5 +1,6 @@
 import { createActor } from 'xstate';
 import type { KeeperContext, KeeperEvent, KeeperInput, KeeperNews } from '../../machines/keeper.types.ts';
+import { wantsRun } from '../inspect/inspect-leases.ts';
 import type { Inspector } from '../inspect/quiet-inspector.ts';
 import { quietInspector } from '../inspect/quiet-inspector.ts';
 import type { ActorClock } from './actor-clock.ts';
@@ -42,7 +43,7 @@ export class Keeper {
     };
     const { inspect, actors, delays, clock } = options;
     this.#engine =
-      inspect === undefined
+      inspect === undefined || !wantsRun(inspect, input.runId)
         ? new KeeperRun(input, { actors, delays, clock, tell, onBroken })
         : inspected(input, { ...options, inspect }, tell, onBroken);
   }
@@ -66,7 +67,8 @@ function inspected(
   tell: (news: News) => void,
   onBroken: (error: unknown) => void,
 ): Engine {
-  const actor = createActor(provideKeeper(actors, delays), { input, clock, inspect: quietInspector(inspect) });
+  const logic = provideKeeper(actors, delays);
+  const actor = createActor(logic, { id: input.runId, input, clock, inspect: quietInspector(inspect) });
   actor.on('*', ({ type }) => tell(type));
   // Without an observer xstate throws its error from a timer, and the process ends.
   actor.subscribe({ error: onBroken });

@@ -5,6 +5,7 @@ import type { RegistryAnswer, RegistryEvent, RegistryRecord } from '../../machin
 import type { RegistryActorRef } from '../../machines/registry.logic.ts';
 import { persistedRegistry, registryLogic } from '../../machines/registry.logic.ts';
 import { Emitter } from '../events.ts';
+import { filterAhead } from '../inspect/inspect-leases.ts';
 import type { Inspector } from '../inspect/quiet-inspector.ts';
 import { quietInspector } from '../inspect/quiet-inspector.ts';
 import type { Lease, Reacquire } from '../lease.ts';
@@ -66,6 +67,7 @@ export class LeaseRegistry {
       ...(options instanceof Restored && { snapshot: persistedRegistry(options.record) }),
       ...(inspect && { inspect: quietInspector(inspect) }),
     });
+    if (inspect) filterAhead(this.#actor, inspect);
     // Without an observer xstate would throw an actor's error from a timer.
     this.#actor.subscribe({ error: () => undefined });
     this.#actor.start();

@@ -3,6 +3,7 @@ import { createActor } from 'xstate';
 import type { Granted, RegistryAnswer, RegistryEvent } from '../../machines/registry.events.ts';
 import { registryLogic } from '../../machines/registry.logic.ts';
 import { StoreUnavailableError } from '../errors.ts';
+import { filterAhead } from '../inspect/inspect-leases.ts';
 import type { Inspector } from '../inspect/quiet-inspector.ts';
 import { quietInspector } from '../inspect/quiet-inspector.ts';
 import type { LeaseRef, StoredLease } from '../lease.ts';
@@ -71,6 +72,7 @@ export class MemoryStore implements LeaseStore, DocumentStore {
       input: { ttlSeconds: 30, reacquire: 'extend' },
       ...(inspect && { inspect: quietInspector(inspect) }),
     });
+    if (inspect) filterAhead(this.#registry, inspect);
     this.#registry.subscribe({ error: () => undefined });
     this.#registry.start();
   }

@@ -1,7 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { InspectionEvent } from 'xstate';
 import type { InspectLeasesOptions } from '../../src/index.ts';
-import { inspectLeases, LeaseRegistry } from '../../src/index.ts';
+import { inspectLeases, LeaseManager, LeaseRegistry, MemoryStore } from '../../src/index.ts';
 
 function record(options?: InspectLeasesOptions) {
   const lines: string[] = [];
@@ -50,6 +50,43 @@ describe('inspectLeases', () => {
     expect(registry.actorOf('run-1')).toBeUndefined();
     registry.acquire('run-4', 'worker-a', 0);
     expect(actors()).toHaveLength(4);
+  });
+
+  it("shows the chosen runs' keepers by the names of their runs, with what they do, and no other keeper", async () => {
+    const events: InspectionEvent[] = [];
+    const inspect = inspectLeases((event) => void events.push(event), { limit: 2 });
+    await using store = new MemoryStore();
+    await using leases = new LeaseManager(store, { ttlSeconds: 10, inspect });
+    const runIds = ['run-1', 'run-2', 'run-3'];
+    for (const runId of runIds) await leases.acquire(runId, { workerId: 'worker-a' });
+    const seen = (event: InspectionEvent) => event.actorRef as unknown as { id: string; _parent?: { id: string } };
+    const actors = events.filter(({ type }) => type === '@xstate.actor').map(seen);
+    expect(actors.map(({ id, _parent }) => `${_parent?.id ?? ''} ${id}`.trim())).toEqual(
+      ['run-1', 'run-2'].flatMap((runId) => [runId, `${runId} ask`]),
+    );
+    const names = events.map((event) => seen(event)._parent?.id ?? seen(event).id);
+    expect(new Set(names)).toEqual(new Set(['run-1', 'run-2']));
+    await leases.close();
+    expect(events.map(seen).some(({ id }) => id === 'release')).toBe(true);
+    // A keeper that has ended makes room for the next.
+    await using next = new LeaseManager(store, { ttlSeconds: 10, inspect });
+    await next.acquire('run-4', { workerId: 'worker-a' });
+    expect(events.map(seen).some(({ id }) => id === 'run-4')).toBe(true);
+  });
+
+  it('asks about a run before anything is recorded of it, and its errors stop nothing', () => {
+    const asked: string[] = [];
+    const only = (runId: string) => {
+      asked.push(runId);
+      throw new Error('of the filter');
+    };
+    const { registry, lines } = record({ only });
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+    expect(registry.acquire('run-1', 'worker-a', 0)?.fencingToken).toBe(1);
+    expect(warned).toHaveBeenCalledOnce();
+    warned.mockRestore();
+    expect(asked).toEqual(['run-1']);
+    expect(lines.filter((line) => line.startsWith('run-1'))).toEqual([]);
   });
 
   it('refuses options that make no sense', () => {
