@@ -12,6 +12,9 @@ export interface InspectLeasesOptions {
   readonly limit?: number | undefined;
 }
 
+/** Where xstate's own system makes its records. */
+const RECORD = '_sendInspectionEvent';
+
 const filters = new WeakMap<Inspector, LeaseFilter<InspectionEvent>>();
 
 /**
@@ -50,9 +53,9 @@ export function wantsRun(inspector: Inspector, runId: string): boolean {
  */
 export function filterAhead({ system }: { readonly system: object }, inspector: Inspector): void {
   const choice = filters.get(inspector)?.choice;
-  const inner = system as { _sendInspectionEvent?: (event: Inspected) => void };
-  const record = inner._sendInspectionEvent;
+  const inner = system as { [RECORD]?: (event: Inspected) => void };
+  const record = inner[RECORD];
   if (choice === undefined || record === undefined) return;
   const filter = new LeaseFilter<Inspected>(choice, record);
-  inner._sendInspectionEvent = quietInspector((event: Inspected) => filter.take(event));
+  inner[RECORD] = quietInspector((event: Inspected) => filter.take(event));
 }
