@@ -36,9 +36,9 @@ interface Client {
 const CLIENTS: Readonly<Record<string, Client>> = {
   pg: {
     packages: ['pg', '@types/pg'],
-    code: `import { postgresStore } from 'lessor';
+    code: `import { PostgresStore } from 'lessor';
 import pg from 'pg';
-export const onPg = postgresStore({ pool: new pg.Pool() });`,
+export const onPg = PostgresStore.open({ pool: new pg.Pool() });`,
   },
   ioredis: {
     packages: ['ioredis'],

@@ -73,8 +73,8 @@ async function openSqlite(url: string, { busyTimeoutSeconds }: OpenStoreOptions)
 }
 
 async function openPostgres(url: string, { requestTimeoutSeconds }: OpenStoreOptions): Promise<LeaseStore> {
-  const { postgresStore } = await import('./postgres.ts');
-  return postgresStore({ url, requestTimeoutSeconds });
+  const { PostgresStore } = await import('./postgres.ts');
+  return PostgresStore.open({ url, requestTimeoutSeconds });
 }
 
 async function openRedis(url: string, { requestTimeoutSeconds }: OpenStoreOptions): Promise<LeaseStore> {

@@ -1,18 +1,25 @@
-import type { LeaseRef } from '../lease.ts';
 import { leaseIdOf } from '../../machines/lease.rules.ts';
 import { StateLostError } from '../errors.ts';
-import { checkDuration, checkOneOf, toFencingToken } from '../options.ts';
-import { Caller, type Row, type Statement } from './postgres/caller.ts';
-import { openPool, type OpenedPool, type PostgresConnection } from './postgres/client.ts';
+import type { LeaseRef } from '../lease.ts';
+import { toFencingToken } from '../options.ts';
+import type { CommitRequest, DocumentStore, OpenRequest, RunDocument } from '../session/documents.ts';
+import type { Session, SessionOptions } from '../session/session.ts';
+import { openSession } from '../session/session.ts';
+import { checkFenceTable, type FenceTableColumns } from './fence-table.ts';
+import type { Caller, Row, Statement } from './postgres/caller.ts';
+import type { OpenedPool } from './postgres/client.ts';
+import { commitValues, openValues, toFenceError } from './postgres/documents.ts';
 import { otherHome } from './postgres/errors.ts';
+import { checkTransaction, fenceTransaction, type PostgresTransaction } from './postgres/fence.ts';
+import { fenceTableSql, unfenceTableSql } from './postgres/fence-table.ts';
 import { PostgresListener } from './postgres/listener.ts';
-import { quoteSchema } from './postgres/migrate.ts';
-import { readOpening, type FailoverPolicy, type Opening } from './postgres/opening.ts';
+import { openPostgres, type OpenPostgres, type PostgresStoreOptions } from './postgres/open.ts';
 import { afterPrefix, fromMicroseconds, readAcquireAnswer, recordOf } from './postgres/rows.ts';
 import { statementsOf, type Statements } from './postgres/statements.ts';
 import { renewalsOf } from './postgres/renewals.ts';
 import {
   checkAcquireRequest,
+  checkLeaseRef,
   checkListQuery,
   checkReadRequest,
   checkReleaseRequest,
@@ -36,65 +43,17 @@ import type {
 
 export { migratePostgres, type MigrateOptions, type Migration } from './postgres/migrate.ts';
 export type { PostgresClient, PostgresPool, PostgresStatement } from './postgres/client.ts';
-
-export interface PostgresStoreOptions extends PostgresConnection {
-  /** The schema that `migratePostgres` has installed. @default 'lessor' */
-  readonly schema?: string | undefined;
-  /** How long a call may take, in seconds, from the call on: waiting for a connection and for a locked row is part of it. @default 5 */
-  readonly requestTimeoutSeconds?: number | undefined;
-  /**
-   * Whether statements are prepared, once per connection. A pooler that mixes up connections without knowing of prepared
-   * statements is noticed, and they are no longer prepared. @default true
-   */
-  readonly prepare?: boolean | undefined;
-  /** Whether waiters are woken by `LISTEN`, on one more connection while somebody waits. @default true */
-  readonly listen?: boolean | undefined;
-  /**
-   * What a promoted standby does to this open store: `refuse` rejects every call with `StateLostError` until the store is
-   * opened anew, since grants may be missing. @default 'continue' with synchronous standbys, else 'refuse'
-   */
-  readonly failover?: FailoverPolicy | undefined;
-  readonly signal?: AbortSignal | undefined;
-}
+export type { PostgresTransaction } from './postgres/fence.ts';
+export type { PostgresStoreOptions } from './postgres/open.ts';
 
 /**
- * Opens the leases that PostgreSQL keeps, in a schema that `migratePostgres` has installed.
+ * Leases in PostgreSQL, in a schema that `migratePostgres` has installed.
  *
  * The server's clock decides. Every call is one statement in one round trip, decides on the primary, and leaves nothing
  * behind in the session, so that it works through a pooler in transaction mode. A grant is on disk before it is returned,
  * whatever `synchronous_commit` the role has.
- *
- * @throws TypeError when the client is of another kind, or a setting is wrong.
- * @throws StoreUnavailableError when the server cannot be asked, is a standby or read-only, or has no such schema.
  */
-export async function postgresStore(options: PostgresStoreOptions): Promise<PostgresStore> {
-  const { schema = 'lessor', requestTimeoutSeconds = 5, prepare = true, listen = true, failover, signal } = options;
-  const quoted = quoteSchema(schema);
-  checkDuration('requestTimeoutSeconds', requestTimeoutSeconds, 1e6);
-  if (failover !== undefined) checkOneOf('failover', failover, ['refuse', 'continue']);
-  const opened = await openPool(options, requestTimeoutSeconds);
-  const caller = new Caller({ pool: opened.pool, schema: quoted, requestTimeoutSeconds, prepare });
-  try {
-    const opening = await readOpening(caller, quoted, failover, signal);
-    return new PostgresStore({ opened, caller, opening, schema: quoted, requestTimeoutSeconds, listen });
-  } catch (error) {
-    caller.close();
-    await opened.end();
-    throw error;
-  }
-}
-
-interface Parts {
-  readonly opened: OpenedPool;
-  readonly caller: Caller;
-  readonly opening: Opening;
-  readonly schema: string;
-  readonly requestTimeoutSeconds: number;
-  readonly listen: boolean;
-}
-
-/** Leases in PostgreSQL. Made by {@link postgresStore}. */
-export class PostgresStore implements LeaseStore {
+export class PostgresStore implements LeaseStore, DocumentStore {
   readonly durability: Durability;
   readonly #opened: OpenedPool;
   readonly #caller: Caller;
@@ -104,8 +63,7 @@ export class PostgresStore implements LeaseStore {
   #lost: StateLostError | undefined;
   #closing: Promise<void> | undefined;
 
-  /** @internal */
-  constructor({ opened, caller, opening, schema, requestTimeoutSeconds, listen }: Parts) {
+  private constructor({ opened, caller, opening, schema, requestTimeoutSeconds, listen }: OpenPostgres) {
     this.durability = opening.durability;
     this.#opened = opened;
     this.#caller = caller;
@@ -114,6 +72,19 @@ export class PostgresStore implements LeaseStore {
     const lockWait = `${Math.max(1, Math.floor(requestTimeoutSeconds * 800))}ms`;
     this.#statements = statementsOf({ schema, home: opening.home, lockWait });
     this.#listener = new PostgresListener(opened.pool, schema, { silent: !listen });
+  }
+
+  /**
+   * Opens the leases in the schema.
+   *
+   * @throws TypeError when the client is of another kind, or a setting is wrong.
+   * @throws StoreUnavailableError when the server cannot be asked, is a standby or read-only, or has no such schema.
+   * @example
+   * await migratePostgres({ url: 'postgres://127.0.0.1/app' }); // once, at deployment
+   * await using store = await PostgresStore.open({ url: 'postgres://127.0.0.1/app' }); // or { pool: new pg.Pool(...) }
+   */
+  static async open(options: PostgresStoreOptions): Promise<PostgresStore> {
+    return new PostgresStore(await openPostgres(options));
   }
 
   async acquire(request: AcquireRequest, options?: CallOptions): Promise<AcquireResult> {
@@ -187,6 +158,53 @@ export class PostgresStore implements LeaseStore {
     return row['fence'] === null ? 0 : toFencingToken(row['fence']);
   }
 
+  /** Opens a fenced read-modify-write over runs' documents, which are kept in the leases' schema. See {@link openSession}. */
+  session(options: SessionOptions): Promise<Session> {
+    return openSession(this, options);
+  }
+
+  async openDocuments(request: OpenRequest, options?: CallOptions): Promise<readonly RunDocument[]> {
+    const rows = await this.#askFenced(this.#statements.openDocuments, openValues(request), request, options);
+    return request.runIds.map((runId, index) => ({
+      runId,
+      version: Number(rows[index]?.['version']),
+      json: String(rows[index]?.['json']),
+    }));
+  }
+
+  async commitDocuments(request: CommitRequest, options?: CallOptions): Promise<void> {
+    await this.#askFenced(this.#statements.commitDocuments, commitValues(request), request, options);
+  }
+
+  /**
+   * Makes a transaction of the user's own obey the lease: to be its first statement. Refuses an older worker; a newer one's
+   * first fenced access waits until this transaction has ended, and then sees its data. Neither renewals nor a take-over
+   * wait for it. In any isolation level.
+   *
+   * @param tx - a client of `pg`, or whatever has its `query(text, values)`, inside a transaction.
+   * @throws LeaseLostError when the lease is no longer its run's newest, or was released or revoked. The transaction has
+   * failed then and can only be rolled back, as with each error here.
+   * @throws ConflictError when the transaction's snapshot is older than the lease: check the lease again, and begin anew.
+   * @throws TypeError for a pool, or a client outside a transaction.
+   */
+  async fence(tx: PostgresTransaction, lease: LeaseRef): Promise<void> {
+    checkLeaseRef(lease);
+    checkTransaction(tx);
+    await fenceTransaction(tx, lease, this.#statements.fence, this.#schema);
+  }
+
+  /** Fences a table of the user's in this database, see {@link fenceTableSql}. Repeating it is harmless. */
+  async fenceTable(table: string, columns: FenceTableColumns, options?: CallOptions): Promise<void> {
+    checkFenceTable(table, columns);
+    await this.#caller.run({ text: fenceTableSql(table, columns, this.#schema), writes: true }, [], options?.signal);
+  }
+
+  /** Takes the fence from the table again. Harmless when it has none. */
+  async unfenceTable(table: string, options?: CallOptions): Promise<void> {
+    checkFenceTable(table, { run: table, token: table });
+    await this.#caller.run({ text: unfenceTableSql(table, this.#schema), writes: true }, [], options?.signal);
+  }
+
   changes(runIds: readonly string[], { signal }: { readonly signal: AbortSignal }): AsyncIterable<RunChange> {
     return this.#listener.of(runIds, signal);
   }
@@ -202,6 +220,19 @@ export class PostgresStore implements LeaseStore {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  async #askFenced(
+    what: Statement,
+    values: unknown[],
+    { fences }: OpenRequest,
+    options: CallOptions | undefined,
+  ): Promise<readonly Row[]> {
+    try {
+      return await this.#ask(what, values, options);
+    } catch (error) {
+      throw toFenceError(error, fences);
+    }
   }
 
   /** The rows of the answer. There is none at all when the leases are not the ones of this store. */

@@ -2,7 +2,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isLeaseError, OutcomeUnknownError, StateLostError, StoreUnavailableError } from '../../src/errors.ts';
-import { migratePostgres, postgresStore, type PostgresStore } from '../../src/stores/postgres.ts';
+import { migratePostgres, PostgresStore } from '../../src/stores/postgres.ts';
 import type { LeaseStore } from '../../src/stores/store.ts';
 import { findPostgres, openPool, startPostgres, type Postgres } from '../services/postgres.ts';
 import { startProxy, type Proxy } from '../services/proxy.ts';
@@ -22,7 +22,7 @@ describe.skipIf(found === null)('PostgreSQL that fails', { timeout: 60_000 }, ()
     server = await startPostgres({ wal_writer_delay: '10s', wal_writer_flush_after: '1GB' });
     pool = openPool(server.url);
     await migratePostgres({ pool });
-    store = await postgresStore({ pool });
+    store = await PostgresStore.open({ pool });
     proxy = await startProxy(server.port);
     proxied = `postgres://postgres@127.0.0.1:${proxy.port}/postgres`;
   }, 60_000);
@@ -35,7 +35,7 @@ describe.skipIf(found === null)('PostgreSQL that fails', { timeout: 60_000 }, ()
   });
 
   it('AQ1. An acquire whose reply got lost is not contention with oneself: the repeat gets that lease, with a full ttl', async () => {
-    const behind = await postgresStore({ url: proxied });
+    const behind = await PostgresStore.open({ url: proxied });
     const request = ask(freshRun(), { ttlSeconds: 20 });
     proxy.set('cutOnReply');
     await expect(behind.acquire(request)).rejects.toThrow(OutcomeUnknownError);
@@ -49,7 +49,7 @@ describe.skipIf(found === null)('PostgreSQL that fails', { timeout: 60_000 }, ()
   });
 
   it('AQ1. An acquire whose reply got lost can be given up by its id, and the run is free at once', async () => {
-    const behind = await postgresStore({ url: proxied, requestTimeoutSeconds: 0.5 });
+    const behind = await PostgresStore.open({ url: proxied, requestTimeoutSeconds: 0.5 });
     const { runId, workerId, acquisitionId, ttlSeconds } = ask(freshRun());
     proxy.set('dropReplies');
     await expect(behind.acquire({ runId, workerId, acquisitionId, ttlSeconds })).rejects.toThrow(OutcomeUnknownError);
@@ -61,7 +61,7 @@ describe.skipIf(found === null)('PostgreSQL that fails', { timeout: 60_000 }, ()
   });
 
   it('B11 a request that never arrives, and a read without an answer, end in time', async () => {
-    const behind = await postgresStore({ url: proxied, requestTimeoutSeconds: 0.3 });
+    const behind = await PostgresStore.open({ url: proxied, requestTimeoutSeconds: 0.3 });
     const runId = freshRun();
     proxy.set('dropRequests');
     await expect(behind.acquire(ask(runId))).rejects.toThrow(OutcomeUnknownError);
@@ -106,10 +106,10 @@ describe.skipIf(found === null)('PostgreSQL that fails', { timeout: 60_000 }, ()
     await server.psql(`CREATE ROLE few LOGIN CONNECTION LIMIT 0; CREATE ROLE mute LOGIN; CREATE ROLE reader LOGIN;
       GRANT USAGE ON SCHEMA lessor TO reader; GRANT SELECT ON ALL TABLES IN SCHEMA lessor TO reader`);
     const as = (role: string) => server.url.replace('postgres@', `${role}@`);
-    const error = async (url: string) => postgresStore({ url }).catch((thrown: unknown) => thrown);
+    const error = async (url: string) => PostgresStore.open({ url }).catch((thrown: unknown) => thrown);
     expect(await error(as('few'))).toMatchObject({ code: 'STORE_UNAVAILABLE', cause: { code: '53300' } });
     expect(await error(as('mute'))).toMatchObject({ code: 'STORE_UNAVAILABLE', cause: { code: '42501' } });
-    const reader = await postgresStore({ url: as('reader') });
+    const reader = await PostgresStore.open({ url: as('reader') });
     await expect(reader.acquire(ask(freshRun()))).rejects.toMatchObject({
       code: 'STORE_UNAVAILABLE',
       cause: { code: '42501' },
@@ -120,9 +120,9 @@ describe.skipIf(found === null)('PostgreSQL that fails', { timeout: 60_000 }, ()
 
   it('PG3. No decision is taken on a read-only connection', async () => {
     const url = `${server.url}?options=-c%20default_transaction_read_only%3Don`;
-    await expect(postgresStore({ url })).rejects.toThrow(/read-only/);
+    await expect(PostgresStore.open({ url })).rejects.toThrow(/read-only/);
     const other = openPool(server.url, { max: 1 });
-    const turned = await postgresStore({ pool: other });
+    const turned = await PostgresStore.open({ pool: other });
     await other.query('SET default_transaction_read_only = on');
     const error: unknown = await turned.acquire(ask(freshRun())).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', cause: { code: '25006' } });
@@ -133,7 +133,7 @@ describe.skipIf(found === null)('PostgreSQL that fails', { timeout: 60_000 }, ()
   it('ST1. A grant that was returned survives a crash of the server, where synchronous_commit is off by default', async () => {
     await server.psql(`CREATE ROLE lazy LOGIN SUPERUSER; ALTER ROLE lazy SET synchronous_commit = off;
       ALTER DATABASE postgres SET synchronous_commit = off`);
-    const lazy = await postgresStore({ url: server.url.replace('postgres@', 'lazy@') });
+    const lazy = await PostgresStore.open({ url: server.url.replace('postgres@', 'lazy@') });
     const runIds = Array.from({ length: 20 }, freshRun);
     for (let round = 1; round <= 5; round += 1) {
       for (const runId of runIds) {
@@ -172,7 +172,7 @@ describe.skipIf(found === null)('PostgreSQL that fails', { timeout: 60_000 }, ()
       }
     };
     const workerIds = ['a', 'b', 'c', 'd'];
-    const stores = await Promise.all(workerIds.map(() => postgresStore({ url: server.url, requestTimeoutSeconds: 1 })));
+    const stores = await Promise.all(workerIds.map(() => PostgresStore.open({ url: server.url, requestTimeoutSeconds: 1 })));
     const workers = workerIds.map((workerId, index) => work(workerId, stores[index]!));
     for (let restart = 0; restart < 10; restart += 1) {
       const count = held.length;
@@ -194,14 +194,14 @@ describe.skipIf(found === null)('PostgreSQL that fails', { timeout: 60_000 }, ()
 
   it('B10 a store whose schema was made anew, or dropped, says that its state is lost until it is opened anew', async () => {
     await migratePostgres({ pool, schema: 'doomed' });
-    const doomed = await postgresStore({ pool, schema: 'doomed' });
+    const doomed = await PostgresStore.open({ pool, schema: 'doomed' });
     const lease = await granted(doomed, ask(freshRun()));
     await pool.query('DROP SCHEMA doomed CASCADE');
     await migratePostgres({ pool, schema: 'doomed' });
     for (const [name, error] of Object.entries(await everyError(doomed, lease))) {
       expect(error, name).toBeInstanceOf(StateLostError);
     }
-    const anew = await postgresStore({ pool, schema: 'doomed' });
+    const anew = await PostgresStore.open({ pool, schema: 'doomed' });
     expect(await anew.read(lease.runId)).toBeNull();
     await pool.query('DROP SCHEMA doomed CASCADE');
     for (const [name, error] of Object.entries(await everyError(anew, lease))) {
@@ -211,7 +211,7 @@ describe.skipIf(found === null)('PostgreSQL that fails', { timeout: 60_000 }, ()
   });
 
   it('B15 closing ends the calls that go on, and leaves no connection', async () => {
-    const own = await postgresStore({ url: `${server.url}?application_name=closing` });
+    const own = await PostgresStore.open({ url: `${server.url}?application_name=closing` });
     const lease = await granted(own, ask(freshRun()));
     const unlock = await lock(pool, 'SELECT FROM lessor.lease WHERE run_id = $1 FOR UPDATE', [lease.runId]);
     const waiting = own.release(lease);

@@ -2,7 +2,7 @@
 import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { OutcomeUnknownError, StoreUnavailableError } from '../../src/errors.ts';
-import { migratePostgres, postgresStore, type PostgresStore } from '../../src/stores/postgres.ts';
+import { migratePostgres, PostgresStore } from '../../src/stores/postgres.ts';
 import { findPostgres, openPool, startPostgres, type Postgres } from '../services/postgres.ts';
 import { ask, freshRun, granted, lock, pause, serverNow, untilPassed, untilWaiting } from './postgres-fixtures.ts';
 
@@ -17,7 +17,7 @@ describe.skipIf(found === null)('PostgreSQL, behind locks', { timeout: 30_000 },
     server = await startPostgres();
     pool = openPool(server.url);
     await migratePostgres({ pool });
-    store = await postgresStore({ pool });
+    store = await PostgresStore.open({ pool });
   }, 60_000);
 
   afterEach(() => vi.useRealTimers());
@@ -86,7 +86,7 @@ describe.skipIf(found === null)('PostgreSQL, behind locks', { timeout: 30_000 },
   });
 
   it('B5 a row that stays locked is waited for a bounded time, and the others are renewed', async () => {
-    const hasty = await postgresStore({ pool, requestTimeoutSeconds: 0.5 });
+    const hasty = await PostgresStore.open({ pool, requestTimeoutSeconds: 0.5 });
     const [one, two] = [await granted(hasty, ask(freshRun())), await granted(hasty, ask(freshRun()))];
     const unlock = await lock(pool, LOCK, [two.runId]);
     await expect(hasty.renew([one, two], 600)).rejects.toThrow(OutcomeUnknownError);
@@ -98,7 +98,7 @@ describe.skipIf(found === null)('PostgreSQL, behind locks', { timeout: 30_000 },
   });
 
   it('an acquire that cannot have the row in time rejects as unavailable, and nothing was applied', async () => {
-    const hasty = await postgresStore({ pool, requestTimeoutSeconds: 0.5 });
+    const hasty = await PostgresStore.open({ pool, requestTimeoutSeconds: 0.5 });
     const runId = freshRun();
     await store.release(await granted(store, ask(runId)));
     const unlock = await lock(pool, LOCK, [runId]);
@@ -186,7 +186,7 @@ describe.skipIf(found === null)('PostgreSQL, behind locks', { timeout: 30_000 },
     for (const setting of settings) {
       const other = openPool(server.url, { max: 1 });
       other.on('connect', (client) => void client.query(setting));
-      const elsewhere = await postgresStore({ pool: other });
+      const elsewhere = await PostgresStore.open({ pool: other });
       const sentAt = await serverNow(pool);
       last = await granted(elsewhere, ask(runId, { ttlSeconds: 100 }));
       moments.push(last.expiresAt - sentAt);

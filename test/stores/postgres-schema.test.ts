@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { migratePostgres, postgresStore, type PostgresStore } from '../../src/stores/postgres.ts';
+import { migratePostgres, PostgresStore } from '../../src/stores/postgres.ts';
 import { afterPrefix } from '../../src/stores/postgres/rows.ts';
 import { findPgbouncer, startPgbouncer } from '../services/pgbouncer.ts';
 import { findPostgres, openPool, startPostgres, type Postgres } from '../services/postgres.ts';
@@ -32,7 +32,7 @@ describe('PK2. A client of the wrong kind is refused when the store is made', ()
   };
   for (const [what, [options, message]] of Object.entries(refused)) {
     it(`PK2 ${what}: the error says what was expected and what came`, async () => {
-      const error: unknown = await postgresStore(options as never).catch((thrown: unknown) => thrown);
+      const error: unknown = await PostgresStore.open(options as never).catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(TypeError);
       expect((error as Error).message).toMatch(message);
     });
@@ -41,15 +41,15 @@ describe('PK2. A client of the wrong kind is refused when the store is made', ()
   it('PK2 a pool that was ended: the error says so', async () => {
     const pool = new pg.Pool();
     await pool.end();
-    await expect(postgresStore({ pool })).rejects.toThrow(/open Pool of `pg`, got one that was ended/);
+    await expect(PostgresStore.open({ pool })).rejects.toThrow(/open Pool of `pg`, got one that was ended/);
   });
 
   it('a bad setting is refused before any connection is made', async () => {
     const url = 'postgres://127.0.0.1:1/none';
     for (const schema of ['', 'a\0b', 'x'.repeat(57), 'a$b'])
-      await expect(postgresStore({ url, schema })).rejects.toThrow(RangeError);
-    await expect(postgresStore({ url, requestTimeoutSeconds: 0 })).rejects.toThrow(RangeError);
-    await expect(postgresStore({ url, failover: 'maybe' as never })).rejects.toThrow(TypeError);
+      await expect(PostgresStore.open({ url, schema })).rejects.toThrow(RangeError);
+    await expect(PostgresStore.open({ url, requestTimeoutSeconds: 0 })).rejects.toThrow(RangeError);
+    await expect(PostgresStore.open({ url, failover: 'maybe' as never })).rejects.toThrow(TypeError);
   });
 });
 
@@ -71,7 +71,7 @@ describe.skipIf(found === null)("PostgreSQL's schema", { timeout: 30_000 }, () =
     server = await startPostgres();
     pool = openPool(server.url);
     await migratePostgres({ pool });
-    store = await postgresStore({ pool });
+    store = await PostgresStore.open({ pool });
   }, 60_000);
 
   afterAll(async () => {
@@ -93,7 +93,7 @@ describe.skipIf(found === null)("PostgreSQL's schema", { timeout: 30_000 }, () =
 
   it('schemas are apart from each other: each counts its own tokens', async () => {
     await migratePostgres({ pool, schema: 'other' });
-    const other = await postgresStore({ pool, schema: 'other' });
+    const other = await PostgresStore.open({ pool, schema: 'other' });
     const runId = freshRun();
     await store.release(await granted(store, ask(runId)));
     await granted(store, ask(runId));
@@ -102,13 +102,13 @@ describe.skipIf(found === null)("PostgreSQL's schema", { timeout: 30_000 }, () =
   });
 
   it('a missing schema, a newer version and a lost marker are refused at opening, with what to do', async () => {
-    await expect(postgresStore({ pool, schema: 'nowhere' })).rejects.toThrow(/no schema "nowhere".*lessor migrate/);
+    await expect(PostgresStore.open({ pool, schema: 'nowhere' })).rejects.toThrow(/no schema "nowhere".*lessor migrate/);
     await migratePostgres({ pool, schema: 'newer' });
     await pool.query('UPDATE newer.meta SET version = 2');
-    await expect(postgresStore({ pool, schema: 'newer' })).rejects.toThrow(/version 2, and this library needs 1/);
+    await expect(PostgresStore.open({ pool, schema: 'newer' })).rejects.toThrow(/version 2, and this library needs 1/);
     await expect(migratePostgres({ pool, schema: 'newer' })).rejects.toThrow(/version 2, and this library knows 1/);
     await pool.query('ALTER TABLE newer.meta DISABLE TRIGGER ALL; DELETE FROM newer.meta');
-    await expect(postgresStore({ pool, schema: 'newer' })).rejects.toThrow(/lost its marker/);
+    await expect(PostgresStore.open({ pool, schema: 'newer' })).rejects.toThrow(/lost its marker/);
   });
 
   it('a database of another encoding than UTF8 is refused, since it could not keep every name', async () => {
@@ -143,7 +143,7 @@ describe.skipIf(found === null)("PostgreSQL's schema", { timeout: 30_000 }, () =
 
   it('TK15. A run costs a bounded space, however often it was leased', async () => {
     await migratePostgres({ pool, schema: 'large' });
-    const large = await postgresStore({ pool, schema: 'large', requestTimeoutSeconds: 25 });
+    const large = await PostgresStore.open({ pool, schema: 'large', requestTimeoutSeconds: 25 });
     const runIds = Array.from({ length: 2000 }, freshRun);
     const size = async () => {
       await pool.query('VACUUM large.lease');
@@ -164,7 +164,7 @@ describe.skipIf(found === null)("PostgreSQL's schema", { timeout: 30_000 }, () =
   it("TK15 B10 after yesterday's dump was restored and the fences raised, no token is at or below one issued before", async () => {
     const url = await server.createDatabase('before');
     await migratePostgres({ url });
-    const before = await postgresStore({ url });
+    const before = await PostgresStore.open({ url });
     expect(before.durability.warnings.join()).not.toMatch(/raise_fences/);
     const runId = freshRun();
     await granted(before, ask(runId, { ttlSeconds: 0.001 }));
@@ -180,10 +180,10 @@ describe.skipIf(found === null)("PostgreSQL's schema", { timeout: 30_000 }, () =
 
     const restored = await server.createDatabase('after');
     await server.restore('after', yesterday);
-    const warned = await postgresStore({ url: restored });
+    const warned = await PostgresStore.open({ url: restored });
     expect(warned.durability.warnings.join()).toMatch(/raise_fences\(1000000\)/);
     await server.psql('SELECT lessor.raise_fences(1000000)', 'after');
-    const after = await postgresStore({ url: restored });
+    const after = await PostgresStore.open({ url: restored });
     expect(after.durability.warnings.join()).not.toMatch(/raise_fences/);
     expect((await granted(after, ask(runId))).fencingToken).toBeGreaterThan(newest);
     expect((await granted(after, ask(inBetween.runId))).fencingToken).toBeGreaterThan(inBetween.fencingToken);
@@ -194,7 +194,7 @@ describe.skipIf(found === null)("PostgreSQL's schema", { timeout: 30_000 }, () =
   it('B10 an open store notices that a dump was restored over it', async () => {
     const url = await server.createDatabase('over');
     await migratePostgres({ url });
-    const open = await postgresStore({ url });
+    const open = await PostgresStore.open({ url });
     const lease = await granted(open, ask(freshRun()));
     const dump = await server.dump('over');
     await server.psql('DROP SCHEMA lessor CASCADE', 'over');
@@ -209,7 +209,7 @@ describe.skipIf(found === null)("PostgreSQL's schema", { timeout: 30_000 }, () =
   });
 
   it('C13 a waiter is woken by a grant, a release and a revocation, over any store, and again after its connection broke', async () => {
-    const waiter = await postgresStore({ url: server.url });
+    const waiter = await PostgresStore.open({ url: server.url });
     const [runId, another] = [freshRun(), freshRun()];
     const controller = new AbortController();
     let heard = 0;
@@ -252,7 +252,7 @@ describe.skipIf(found === null)("PostgreSQL's schema", { timeout: 30_000 }, () =
     const heard: unknown[] = [];
     client.on('notification', (notification) => heard.push(notification));
     await migratePostgres({ pool, schema: 'quiet' });
-    const quiet = await postgresStore({ pool, schema: 'quiet' });
+    const quiet = await PostgresStore.open({ pool, schema: 'quiet' });
     await client.query('LISTEN "lessor:quiet"');
     await quiet.release(await granted(quiet, ask(freshRun())));
     await client.query('SELECT quiet.listen(60)');
@@ -265,7 +265,7 @@ describe.skipIf(found === null)("PostgreSQL's schema", { timeout: 30_000 }, () =
   });
 
   it('closing ends whoever waits for changes, and leaves no connection', async () => {
-    const waiter = await postgresStore({ url: `${server.url}?application_name=waiting` });
+    const waiter = await PostgresStore.open({ url: `${server.url}?application_name=waiting` });
     const ended = (async () => {
       for await (const _ of waiter.changes([freshRun()], { signal: new AbortController().signal })) continue;
     })();
@@ -281,7 +281,7 @@ describe.skipIf(found === null)("PostgreSQL's schema", { timeout: 30_000 }, () =
     'behind a transaction pooler nothing is heard, the wait ends with its signal, and calls go on',
     async () => {
       const pooler = await startPgbouncer(server, 'postgres', { connections: 3 });
-      const behind = await postgresStore({ url: pooler.url });
+      const behind = await PostgresStore.open({ url: pooler.url });
       const controller = new AbortController();
       const waits = Array.from({ length: 4 }, async () => {
         for await (const _ of behind.changes([freshRun()], { signal: controller.signal })) continue;

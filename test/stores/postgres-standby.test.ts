@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
 import { StateLostError } from '../../src/errors.ts';
 import type { StoredLease } from '../../src/lease.ts';
-import { migratePostgres, postgresStore, type PostgresStore } from '../../src/stores/postgres.ts';
+import { migratePostgres, PostgresStore } from '../../src/stores/postgres.ts';
 import { findPostgres, openPool, startPostgres, startStandby, type Postgres } from '../services/postgres.ts';
 import { startProxy } from '../services/proxy.ts';
 import { ask, freshRun, granted, until } from './postgres-fixtures.ts';
@@ -38,11 +38,11 @@ describe.skipIf(found === null)('PostgreSQL with a standby', { timeout: 60_000 }
 
   it('PG3. No decision is taken on a standby: it is refused at opening, and no call of an open store is answered by one', async () => {
     const { primary, standby } = await startPair();
-    await expect(postgresStore({ url: standby.url })).rejects.toThrow(/standby/);
-    await expect(postgresStore({ url: standby.url })).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    await expect(PostgresStore.open({ url: standby.url })).rejects.toThrow(/standby/);
+    await expect(PostgresStore.open({ url: standby.url })).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
 
     const { pool, moveTo } = await openMovable(primary);
-    const store = keep(await postgresStore({ pool }));
+    const store = keep(await PostgresStore.open({ pool }));
     const lease = await granted(store, ask(freshRun()));
     await until(
       async () => (await standby.psql(`SELECT FROM lessor.lease WHERE run_id = '${lease.runId}'`)).length === 1,
@@ -77,7 +77,7 @@ describe.skipIf(found === null)('PostgreSQL with a standby', { timeout: 60_000 }
   it('PG2. A promoted PostgreSQL standby that missed grants is noticed', async () => {
     const { primary, standby } = await startPair();
     const { pool, moveTo } = await openMovable(primary);
-    const store = keep(await postgresStore({ pool }));
+    const store = keep(await PostgresStore.open({ pool }));
     expect(store.durability.warnings.join()).toMatch(/a standby that is promoted may have missed the last grants/);
     const runId = freshRun();
     await store.release(await granted(store, ask(runId)));
@@ -95,7 +95,7 @@ describe.skipIf(found === null)('PostgreSQL with a standby', { timeout: 60_000 }
     await expect(store.renew([missed], 30)).rejects.toThrow(StateLostError);
     await expect(store.read(runId)).rejects.toThrow(/raise_fences\(1000000\).*open the store anew/);
 
-    const anew = keep(await postgresStore({ pool }));
+    const anew = keep(await PostgresStore.open({ pool }));
     expect(anew.durability.warnings.join()).toMatch(/raise_fences/);
     const repeated = await granted(anew, ask(runId));
     expect(repeated.fencingToken).toBe(missed.fencingToken);
@@ -104,7 +104,7 @@ describe.skipIf(found === null)('PostgreSQL with a standby', { timeout: 60_000 }
     await anew.release(repeated);
 
     await standby.psql('SELECT lessor.raise_fences(1000000)');
-    const settled = keep(await postgresStore({ pool }));
+    const settled = keep(await PostgresStore.open({ pool }));
     expect(settled.durability.warnings.join()).not.toMatch(/raise_fences/);
     expect((await granted(settled, ask(runId))).fencingToken).toBeGreaterThan(1_000_000);
   });
@@ -117,7 +117,7 @@ describe.skipIf(found === null)('PostgreSQL with a standby', { timeout: 60_000 }
     const { pool, moveTo } = await openMovable(primary);
     const isSynchronous = `SELECT FROM pg_stat_replication WHERE sync_state = 'sync'`;
     await until(async () => (await primary.psql(isSynchronous)).length === 1);
-    const store: PostgresStore = keep(await postgresStore({ pool }));
+    const store: PostgresStore = keep(await PostgresStore.open({ pool }));
     const leases: StoredLease[] = [];
     for (let grant = 0; grant < 30; grant += 1) leases.push(await granted(store, ask(freshRun(), { ttlSeconds: 300 })));
 

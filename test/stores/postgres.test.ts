@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import type pg from 'pg';
 import type { LeaseStore } from '../../src/stores/store.ts';
-import { migratePostgres, postgresStore } from '../../src/stores/postgres.ts';
+import { migratePostgres, PostgresStore } from '../../src/stores/postgres.ts';
 import { testLeaseStore } from '../../src/testing/store-suite.ts';
 import { findPgbouncer, startPgbouncer, type Pgbouncer } from '../services/pgbouncer.ts';
 import { findPostgres, openPool, startPostgres, type Postgres } from '../services/postgres.ts';
@@ -28,7 +28,7 @@ describe.skipIf(found === null)('PostgreSQL', () => {
     await server.close();
   });
 
-  const open = (): Promise<LeaseStore> => postgresStore({ pool });
+  const open = (): Promise<LeaseStore> => PostgresStore.open({ pool });
 
   testLeaseStore(
     { describe, it },
@@ -41,7 +41,7 @@ describe.skipIf(found === null)('PostgreSQL', () => {
       reopen: open,
       unreachable: async () => {
         proxy.set('pass');
-        const store = await postgresStore({ url: `postgres://postgres@127.0.0.1:${proxy.port}/postgres` });
+        const store = await PostgresStore.open({ url: `postgres://postgres@127.0.0.1:${proxy.port}/postgres` });
         proxy.set('refuse');
         return store;
       },
@@ -82,7 +82,7 @@ describe.skipIf(foundPgbouncer === null)(
       await server.close();
     });
 
-    const open = (): Promise<LeaseStore> => postgresStore({ pool, schema: 'It\'s "ours"' });
+    const open = (): Promise<LeaseStore> => PostgresStore.open({ pool, schema: 'It\'s "ours"' });
 
     testLeaseStore(
       { describe, it },

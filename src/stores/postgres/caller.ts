@@ -7,7 +7,7 @@ import { isOutrun, isUnprepared, toStoreError, type CallStage } from './errors.t
 /** A statement with the name it is prepared under: of its own text, so that no other text ever runs under that name. */
 export interface Statement {
   readonly text: string;
-  readonly name: string;
+  readonly name?: string;
   /** Whether it changes anything: then an answer that is missing leaves the outcome unknown. */
   readonly writes: boolean;
 }
@@ -75,7 +75,7 @@ export class Caller {
     this.#calls.add(call);
     try {
       const { text, name } = what;
-      return await call.run(this.#pool, isPrepared ? { text, values, name } : { text, values });
+      return await call.run(this.#pool, isPrepared && name !== undefined ? { text, values, name } : { text, values });
     } finally {
       this.#calls.delete(call);
     }

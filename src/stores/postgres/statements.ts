@@ -13,6 +13,10 @@ export interface Statements {
   readonly read: Statement;
   readonly list: Statement;
   readonly currentFence: Statement;
+  readonly openDocuments: Statement;
+  readonly commitDocuments: Statement;
+  /** Run in a transaction of the user's. */
+  readonly fence: string;
 }
 
 /** What is the same in every call of one store. */
@@ -36,6 +40,10 @@ export function statementsOf(parts: StatementParts): Statements {
     read: statement(read(parts)),
     list: statement(list(parts)),
     currentFence: statement(currentFence(parts)),
+    // Raising a fence changes nothing that a repeated opening would not change again.
+    openDocuments: statement(openDocuments(parts)),
+    commitDocuments: { ...statement(commitDocuments(parts)), writes: true },
+    fence: fence(parts),
   };
 }
 
@@ -135,6 +143,16 @@ const list = (parts: StatementParts): string => `WITH home AS MATERIALIZED (${fo
 const currentFence = (parts: StatementParts): string => `WITH home AS MATERIALIZED (${forReading(parts)})
     SELECT greatest((SELECT fencing_token FROM ${parts.schema}.lease WHERE run_id = $1),
       (SELECT fencing_token FROM ${parts.schema}.fence WHERE run_id = $1))::text AS fence FROM home`;
+
+const openDocuments = (parts: StatementParts): string => `WITH home AS MATERIALIZED (${forWriting(parts)})
+    SELECT d.* FROM home, LATERAL ${parts.schema}.open_documents($1, $2, $3, $4, $5, $6) WITH ORDINALITY AS d
+      (version, json, place) ORDER BY place`;
+
+const commitDocuments = (parts: StatementParts): string => `WITH home AS MATERIALIZED (${forWriting(parts)})
+    SELECT ${parts.schema}.commit_documents($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)::text AS committed FROM home`;
+
+const fence = (parts: StatementParts): string => `WITH home AS MATERIALIZED (${forReading(parts)})
+    SELECT ${parts.schema}.fence($1, $2, $3, $4)::text AS fenced FROM home`;
 
 function quote(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;

@@ -1,0 +1,54 @@
+import { checkDuration, checkOneOf } from '../../options.ts';
+import { Caller } from './caller.ts';
+import { openPool, type OpenedPool, type PostgresConnection } from './client.ts';
+import { quoteSchema } from './migrate.ts';
+import { readOpening, type FailoverPolicy, type Opening } from './opening.ts';
+
+/** Where the leases are, and how to ask for them. */
+export interface PostgresStoreOptions extends PostgresConnection {
+  /** The schema that `migratePostgres` has installed. @default 'lessor' */
+  readonly schema?: string | undefined;
+  /** How long a call may take, in seconds, from the call on: waiting for a connection and for a locked row is part of it. @default 5 */
+  readonly requestTimeoutSeconds?: number | undefined;
+  /**
+   * Whether statements are prepared, once per connection. A pooler that mixes up connections without knowing of prepared
+   * statements is noticed, and they are no longer prepared. @default true
+   */
+  readonly prepare?: boolean | undefined;
+  /** Whether waiters are woken by `LISTEN`, on one more connection while somebody waits. @default true */
+  readonly listen?: boolean | undefined;
+  /**
+   * What a promoted standby does to this open store: `refuse` rejects every call with `StateLostError` until the store is
+   * opened anew, since grants may be missing. @default 'continue' with synchronous standbys, else 'refuse'
+   */
+  readonly failover?: FailoverPolicy | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A pool whose leases were found. */
+export interface OpenPostgres {
+  readonly opened: OpenedPool;
+  readonly caller: Caller;
+  readonly opening: Opening;
+  /** Quoted. */
+  readonly schema: string;
+  readonly requestTimeoutSeconds: number;
+  readonly listen: boolean;
+}
+
+export async function openPostgres(options: PostgresStoreOptions): Promise<OpenPostgres> {
+  const { schema = 'lessor', requestTimeoutSeconds = 5, prepare = true, listen = true, failover, signal } = options;
+  const quoted = quoteSchema(schema);
+  checkDuration('requestTimeoutSeconds', requestTimeoutSeconds, 1e6);
+  if (failover !== undefined) checkOneOf('failover', failover, ['refuse', 'continue']);
+  const opened = await openPool(options, requestTimeoutSeconds);
+  const caller = new Caller({ pool: opened.pool, schema: quoted, requestTimeoutSeconds, prepare });
+  try {
+    const opening = await readOpening(caller, quoted, failover, signal);
+    return { opened, caller, opening, schema: quoted, requestTimeoutSeconds, listen };
+  } catch (error) {
+    caller.close();
+    await opened.end();
+    throw error;
+  }
+}
