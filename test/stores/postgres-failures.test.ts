@@ -172,7 +172,9 @@ describe.skipIf(found === null)('PostgreSQL that fails', { timeout: 60_000 }, ()
       }
     };
     const workerIds = ['a', 'b', 'c', 'd'];
-    const stores = await Promise.all(workerIds.map(() => PostgresStore.open({ url: server.url, requestTimeoutSeconds: 1 })));
+    const stores = await Promise.all(
+      workerIds.map(() => PostgresStore.open({ url: server.url, requestTimeoutSeconds: 1 })),
+    );
     const workers = workerIds.map((workerId, index) => work(workerId, stores[index]!));
     for (let restart = 0; restart < 10; restart += 1) {
       const count = held.length;

@@ -102,7 +102,9 @@ describe.skipIf(found === null)("PostgreSQL's schema", { timeout: 30_000 }, () =
   });
 
   it('a missing schema, a newer version and a lost marker are refused at opening, with what to do', async () => {
-    await expect(PostgresStore.open({ pool, schema: 'nowhere' })).rejects.toThrow(/no schema "nowhere".*lessor migrate/);
+    await expect(PostgresStore.open({ pool, schema: 'nowhere' })).rejects.toThrow(
+      /no schema "nowhere".*lessor migrate/,
+    );
     await migratePostgres({ pool, schema: 'newer' });
     await pool.query('UPDATE newer.meta SET version = 2');
     await expect(PostgresStore.open({ pool, schema: 'newer' })).rejects.toThrow(/version 2, and this library needs 1/);
