@@ -59,7 +59,8 @@ second process watches, so that this holds too when lessor itself is killed or f
 
 Signals: HUP, INT, QUIT, TERM, USR1, USR2 and WINCH go to the command's process group. What is left of the group when
 the command ends is ended too, and then the run is free. Ctrl-Z stops the command and lessor; nothing is renewed then,
-so a command that is not continued in time is ended. The command has no controlling terminal (/dev/tty).
+so a command that is not continued in time is ended. The command has no controlling terminal (/dev/tty). On Windows
+\`lessor run\` works within WSL.
 
 Output: stdout is the command's alone. lessor speaks on stderr, and only when there is something to say.
 

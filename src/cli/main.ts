@@ -95,3 +95,5 @@ function readVersion(): string {
 process.stdout.on('error', () => process.exit(exitCodes.ok));
 process.stderr.on('error', () => undefined);
 process.exitCode = await main(process.argv.slice(2));
+// Whatever a client has left open must not keep the caller waiting.
+setTimeout(() => process.exit(), 1000).unref();

@@ -12,6 +12,7 @@ import { endCommand } from './process-group.ts';
 import { Interruption, SignalRelay } from './signals.ts';
 import { Supervision } from './supervision.ts';
 import { duration, printable, say } from './terminal.ts';
+import { UsageError } from './usage.ts';
 import { WatchdogLink } from './watchdog-link.ts';
 
 /** What the command left running has this long to end, before it is killed. */
@@ -33,6 +34,7 @@ export async function run(
   storeUrl: string,
   open: (url: string) => Promise<LeaseStore>,
 ): Promise<number> {
+  if (process.platform === 'win32') throw new UsageError('run', 'Expected a system with process groups: use WSL here');
   const signals = new SignalRelay();
   const watchdog = new WatchdogLink();
   try {
@@ -61,8 +63,8 @@ async function runUnder(session: Session): Promise<number> {
     isGone = command.isGone;
     return command.exitCode;
   } finally {
-    // A process that cannot be killed may still write: then the lease is left to expire.
     if (isGone) await releaseRun(lease);
+    // What cannot be killed may still write: the lease is left to expire, and the watchdog goes on trying.
     else process.exit(exitCodes.lost);
   }
 }
