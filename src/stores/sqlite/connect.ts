@@ -1,3 +1,4 @@
+import { Checkpoints, hasCheckpointBug } from './checkpoints.ts';
 import { SqliteConnection } from './connection.ts';
 import { isInTransaction, type SqliteDatabase } from './database.ts';
 import { ConnectionInUse, toStoreError } from './errors.ts';
@@ -30,7 +31,9 @@ export async function connect({
       name = nameOf(file);
       if (ownsDatabase) makeDurable(database);
       const marker = installSchema(database, name);
-      return new SqliteConnection({ database, ownsDatabase, turns, busyTimeout, file, marker });
+      const ownCheckpoints = ownsDatabase && file !== '' && hasCheckpointBug(database);
+      const checkpoints = ownCheckpoints ? new Checkpoints(database, file) : undefined;
+      return new SqliteConnection({ database, ownsDatabase, turns, busyTimeout, file, marker, checkpoints });
     };
     return await turns.take(() => withoutBlocking(database, busyTimeout, open));
   } catch (error) {

@@ -1,6 +1,7 @@
 import { type BigIntStats, statSync } from 'node:fs';
 import { OutcomeUnknownError, type StateLostError, StoreUnavailableError } from '../../errors.ts';
 import type { CallOptions, Durability } from '../store.ts';
+import type { Checkpoints } from './checkpoints.ts';
 import { isInTransaction, isOpen, type SqliteDatabase } from './database.ts';
 import { nameOf, readDurability, withoutBlocking } from './pragmas.ts';
 import { ConnectionInUse, isBusy, stateLost, toStoreError } from './errors.ts';
@@ -27,6 +28,8 @@ export interface OpenedFile {
   /** '' for a database in memory. */
   readonly file: string;
   readonly marker: string;
+  /** Those that the store makes itself, where SQLite's own are not to be trusted. */
+  readonly checkpoints: Checkpoints | undefined;
 }
 
 /**
@@ -44,10 +47,11 @@ export class SqliteConnection {
   readonly #turns: SqliteTurns;
   readonly #ownsDatabase: boolean;
   readonly #busyTimeout: number;
+  readonly #checkpoints: Checkpoints | undefined;
   #lost: StateLostError | undefined;
   #closed = false;
 
-  constructor({ database, ownsDatabase, turns, busyTimeout, file, marker }: OpenedFile) {
+  constructor({ database, ownsDatabase, turns, busyTimeout, file, marker, checkpoints }: OpenedFile) {
     this.#database = database;
     this.#ownsDatabase = ownsDatabase;
     this.#turns = turns;
@@ -55,6 +59,7 @@ export class SqliteConnection {
     this.#file = file;
     this.#name = nameOf(file);
     this.#marker = marker;
+    this.#checkpoints = checkpoints;
     this.#identity = file === '' ? undefined : statSync(file, { bigint: true });
     this.durability = readDurability(database, file);
     this.statements = prepareStatements(database);
@@ -137,6 +142,7 @@ export class SqliteConnection {
       if (isBusy(error)) throw error;
       throw new OutcomeUnknownError(`The SQLite store ${this.#name} failed while it wrote`, { cause: error });
     }
+    this.#checkpoints?.wrote();
     return result;
   }
 

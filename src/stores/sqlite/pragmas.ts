@@ -1,5 +1,6 @@
 import type { SqliteDatabase } from './database.ts';
 import type { Durability } from '../store.ts';
+import { hasCheckpointBug } from './checkpoints.ts';
 
 const NORMAL = 1;
 const FULL = 2;
@@ -21,6 +22,9 @@ export function readDurability(database: SqliteDatabase, file: string): Durabili
   }
   const lazyFlush = process.platform === 'darwin' && Number(readPragma(database, 'fullfsync')) === 0;
   if (lazyFlush) warnings.push('fullfsync = 0: on macOS a power loss may take the last grants.');
+  if (mode === 'wal' && hasCheckpointBug(database) && Number(readPragma(database, 'wal_autocheckpoint')) !== 0) {
+    warnings.push('SQLite before 3.51.3: a rare race between two connections may damage the file.');
+  }
   if (mode !== 'wal') warnings.push(`journal_mode = ${mode}: whoever reads keeps writers waiting. Use WAL.`);
   if (mode !== 'wal' && synchronous < NORMAL) warnings.push('A power loss may damage the file.');
   return { survives: synchronous < enough || lazyFlush ? 'process-crash' : 'power-loss', warnings };
