@@ -24,3 +24,13 @@ function checkIdentifier(argument: string, value: unknown): asserts value is str
 export function quoteIdentifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
+
+/** The caller's mistake where the database says so by `missing`, else the error as it is. */
+export function toFenceTableError(error: unknown, table: string, missing: RegExp): unknown {
+  const { cause = error } = (error ?? {}) as { cause?: unknown };
+  const { message, code } = (cause ?? {}) as { message?: unknown; code?: unknown };
+  if (!missing.test(`${String(code)} ${String(message)}`)) return error;
+  return new RangeError(`Expected \`table\` to name a table with these columns, got ${table}: ${String(message)}`, {
+    cause,
+  });
+}

@@ -10,8 +10,8 @@ import type { Caller, Row, Statement } from './postgres/caller.ts';
 import type { OpenedPool } from './postgres/client.ts';
 import { commitValues, openValues, toFenceError } from './postgres/documents.ts';
 import { otherHome } from './postgres/errors.ts';
-import { checkTransaction, fenceTransaction, type PostgresTransaction } from './postgres/fence.ts';
-import { fenceTableSql, unfenceTableSql } from './postgres/fence-table.ts';
+import { checkTransaction, fenceTransaction, type FenceHome, type PostgresTransaction } from './postgres/fence.ts';
+import { define, fenceTableSql, unfenceTableSql } from './postgres/fence-table.ts';
 import { PostgresListener } from './postgres/listener.ts';
 import { openPostgres, type OpenPostgres, type PostgresStoreOptions } from './postgres/open.ts';
 import { afterPrefix, fromMicroseconds, readAcquireAnswer, recordOf } from './postgres/rows.ts';
@@ -57,7 +57,7 @@ export class PostgresStore implements LeaseStore, DocumentStore {
   readonly durability: Durability;
   readonly #opened: OpenedPool;
   readonly #caller: Caller;
-  readonly #schema: string;
+  readonly #home: FenceHome;
   readonly #statements: Statements;
   readonly #listener: PostgresListener;
   #lost: StateLostError | undefined;
@@ -67,10 +67,10 @@ export class PostgresStore implements LeaseStore, DocumentStore {
     this.durability = opening.durability;
     this.#opened = opened;
     this.#caller = caller;
-    this.#schema = schema;
+    this.#home = { schema, home: opening.home };
     // Shorter than the call, so that the server's own answer, that nothing was applied, arrives.
     const lockWait = `${Math.max(1, Math.floor(requestTimeoutSeconds * 800))}ms`;
-    this.#statements = statementsOf({ schema, home: opening.home, lockWait });
+    this.#statements = statementsOf({ ...this.#home, lockWait });
     this.#listener = new PostgresListener(opened.pool, schema, { silent: !listen });
   }
 
@@ -190,19 +190,19 @@ export class PostgresStore implements LeaseStore, DocumentStore {
   async fence(tx: PostgresTransaction, lease: LeaseRef): Promise<void> {
     checkLeaseRef(lease);
     checkTransaction(tx);
-    await fenceTransaction(tx, lease, this.#statements.fence, this.#schema);
+    await fenceTransaction(tx, lease, this.#home);
   }
 
   /** Fences a table of the user's in this database, see {@link fenceTableSql}. Repeating it is harmless. */
   async fenceTable(table: string, columns: FenceTableColumns, options?: CallOptions): Promise<void> {
     checkFenceTable(table, columns);
-    await this.#caller.run({ text: fenceTableSql(table, columns, this.#schema), writes: true }, [], options?.signal);
+    await define(this.#caller, fenceTableSql(table, columns, this.#home.schema), table, options);
   }
 
   /** Takes the fence from the table again. Harmless when it has none. */
   async unfenceTable(table: string, options?: CallOptions): Promise<void> {
     checkFenceTable(table, { run: table, token: table });
-    await this.#caller.run({ text: unfenceTableSql(table, this.#schema), writes: true }, [], options?.signal);
+    await define(this.#caller, unfenceTableSql(table), table, options);
   }
 
   changes(runIds: readonly string[], { signal }: { readonly signal: AbortSignal }): AsyncIterable<RunChange> {
@@ -240,7 +240,7 @@ export class PostgresStore implements LeaseStore, DocumentStore {
     if (this.#lost !== undefined) throw this.#lost;
     try {
       const [first, ...others] = await this.#caller.run(what, values, options?.signal);
-      if (first === undefined) throw otherHome(this.#schema);
+      if (first === undefined) throw otherHome(this.#home.schema);
       return [first, ...others];
     } catch (error) {
       if (error instanceof StateLostError) this.#lost = error;

@@ -1,5 +1,6 @@
 import type { LeaseRef } from '../lease.ts';
 import { checkDuration, checkObject } from '../options.ts';
+import type { FenceTableColumns } from './fence-table.ts';
 import { names } from './lost-reason.ts';
 import {
   checkAcquireRequest,
@@ -15,8 +16,10 @@ import type { Session, SessionOptions } from '../session/session.ts';
 import { openSession } from '../session/session.ts';
 import { connect } from './sqlite/connect.ts';
 import { SqliteDocuments } from './sqlite/documents.ts';
+import { SqliteFences } from './sqlite/fences.ts';
 import type { Look, SqliteConnection } from './sqlite/connection.ts';
 import { checkSqliteDatabase, type SqliteDatabase } from './sqlite/database.ts';
+import type { SqliteStoreOptions } from './sqlite/options.ts';
 import type { CurrentRow, LeaseRow, RecordRow } from './sqlite/rows.ts';
 import { expiryAfter, isCurrentRow, isLiveRow, leaseOf, reasonOf, recordOf, refusalOf } from './sqlite/rows.ts';
 import type { SqliteStatements } from './sqlite/statements.ts';
@@ -35,20 +38,7 @@ import type {
   RevokeReason,
 } from './store.ts';
 
-export interface SqliteStoreOptions {
-  /**
-   * An open connection of `better-sqlite3` 12, `libsql` 0.5 or `node:sqlite` (Node 22.16). While its user has a
-   * transaction open on it, the store waits.
-   */
-  readonly database: SqliteDatabase;
-  /** So long a call waits for the file's lock, in seconds, without stopping the event loop. @default 5 */
-  readonly busyTimeoutSeconds?: number | undefined;
-  /**
-   * Whether the connection is the store's alone. Then it is set to WAL, with every commit synced to the disk, and closed
-   * with the store. Else its settings stay as they are, and `durability` tells what they keep. @default false
-   */
-  readonly ownsDatabase?: boolean | undefined;
-}
+export type { SqliteStoreOptions } from './sqlite/options.ts';
 
 /** Records that are read at once by `list`. */
 const PAGE_ROWS = 500;
@@ -62,14 +52,16 @@ const PAGE_ROWS = 500;
 export class SqliteStore implements LeaseStore, DocumentStore {
   readonly durability: Durability;
   readonly #connection: SqliteConnection;
+  readonly #fences: SqliteFences;
   readonly #statements: SqliteStatements;
   readonly #documents: SqliteDocuments;
 
-  private constructor(connection: SqliteConnection) {
+  private constructor(connection: SqliteConnection, database: SqliteDatabase) {
     this.durability = connection.durability;
     this.#connection = connection;
     this.#statements = connection.statements;
     this.#documents = new SqliteDocuments(connection);
+    this.#fences = new SqliteFences(connection, database);
   }
 
   /**
@@ -83,7 +75,7 @@ export class SqliteStore implements LeaseStore, DocumentStore {
     const { database, busyTimeoutSeconds = 5, ownsDatabase = false } = options;
     checkSqliteDatabase('database', database);
     checkDuration('busyTimeoutSeconds', busyTimeoutSeconds);
-    return new SqliteStore(await connect({ database, busyTimeoutSeconds, ownsDatabase }));
+    return new SqliteStore(await connect({ database, busyTimeoutSeconds, ownsDatabase }), database);
   }
 
   async acquire(request: AcquireRequest, options?: CallOptions): Promise<AcquireResult> {
@@ -162,6 +154,34 @@ export class SqliteStore implements LeaseStore, DocumentStore {
 
   commitDocuments(request: CommitRequest, options?: CallOptions): Promise<void> {
     return this.#documents.commitDocuments(request, options);
+  }
+
+  /**
+   * Makes a transaction of the user's own, on the leases' file, obey the lease: to be its first statement. It acts and throws
+   * at once, without a promise, so that it also works inside `database.transaction(...)` of a driver.
+   *
+   * @param tx - the user's own connection, of any driver that this store takes, inside a transaction.
+   * @throws LeaseLostError when the lease is not its run's newest, or was released or revoked. Roll back.
+   * @throws ConflictError when the transaction has read before another one wrote: begin anew, with BEGIN IMMEDIATE.
+   * @throws StoreUnavailableError when the file stays locked for longer than the connection's own `busy_timeout`.
+   * @throws TypeError outside a transaction, or for another file.
+   */
+  fence(tx: SqliteDatabase, lease: LeaseRef): void {
+    this.#fences.fence(tx, lease);
+  }
+
+  /**
+   * Fences a table of the user's in the leases' file, see {@link fenceTableSql}. Repeating it is harmless.
+   *
+   * @throws RangeError when there is no such table, or it has no such columns.
+   */
+  fenceTable(table: string, columns: FenceTableColumns, options?: CallOptions): Promise<void> {
+    return this.#fences.fenceTable(table, columns, options);
+  }
+
+  /** Takes the fence from the table again. Harmless when it has none. */
+  unfenceTable(table: string, options?: CallOptions): Promise<void> {
+    return this.#fences.unfenceTable(table, options);
   }
 
   async close(): Promise<void> {

@@ -63,38 +63,44 @@ const look = (s: string): string => `
       IF NOT FOUND THEN PERFORM ${s}.refuse_lease(p_run, p_worker, p_token, p_acquisition); END IF;
     END $$;`;
 
-/** Locks the fence at this token, raising it when it is lower, and then checks the lease. Null is not compared. */
+/**
+ * Raises the fence to this token, or writes it again where it stands there, and then checks the lease. Null is not compared.
+ *
+ * It is written even when nothing changes: a newer worker's transaction whose one snapshot is older than this one's end is
+ * refused by that, and not only kept waiting. The wait is bounded, by the caller's own `lock_timeout` where there is one.
+ */
 const raise = (s: string): string => `
     CREATE FUNCTION ${s}.raise_fence(p_run text, p_worker text, p_token bigint, p_acquisition text) RETURNS void
     LANGUAGE plpgsql AS $$
     DECLARE
-      v_fence ${s}.fence;
       v_acquisition text := p_acquisition;
+      v_is_bounded boolean := current_setting('lock_timeout') <> '0';
     BEGIN
       IF v_acquisition IS NULL THEN
         SELECT acquisition_id INTO v_acquisition FROM ${s}.lease WHERE run_id = p_run AND fencing_token = p_token;
       END IF;
       IF v_acquisition IS NULL THEN PERFORM ${s}.refuse_lease(p_run, p_worker, p_token, p_acquisition); END IF;
-      SELECT * INTO v_fence FROM ${s}.fence WHERE run_id = p_run FOR UPDATE;
-      IF v_fence.run_id IS NULL OR v_fence.fencing_token < p_token THEN
-        INSERT INTO ${s}.fence AS f VALUES (p_run, p_token, v_acquisition) ON CONFLICT (run_id) DO UPDATE
-          SET fencing_token = excluded.fencing_token, acquisition_id = excluded.acquisition_id
-          WHERE f.fencing_token < excluded.fencing_token
-            OR f.fencing_token = excluded.fencing_token AND f.acquisition_id = excluded.acquisition_id;
-        IF NOT FOUND THEN PERFORM ${s}.refuse_lease(p_run, p_worker, p_token, p_acquisition); END IF;
-      ELSIF v_fence.fencing_token > p_token OR v_fence.acquisition_id <> v_acquisition THEN
-        PERFORM ${s}.refuse_lease(p_run, p_worker, p_token, p_acquisition);
-      END IF;
+      IF NOT v_is_bounded THEN PERFORM set_config('lock_timeout', '5s', true); END IF;
+      INSERT INTO ${s}.fence AS f VALUES (p_run, p_token, v_acquisition) ON CONFLICT (run_id) DO UPDATE
+        SET fencing_token = excluded.fencing_token, acquisition_id = excluded.acquisition_id
+        WHERE f.fencing_token < excluded.fencing_token
+          OR f.fencing_token = excluded.fencing_token AND f.acquisition_id = excluded.acquisition_id;
+      IF NOT FOUND THEN PERFORM ${s}.refuse_lease(p_run, p_worker, p_token, p_acquisition); END IF;
       PERFORM ${s}.check_lease(p_run, p_worker, p_token, v_acquisition);
+      IF NOT v_is_bounded THEN PERFORM set_config('lock_timeout', '0', true); END IF;
     END $$;`;
 
-/** For the user's own transactions. The wait for an older worker's transaction is bounded. */
+/**
+ * For the user's own transactions. The library calls `fence_at`, which answers with the place of the leases when they are
+ * not those that it was opened on, and has done nothing then.
+ */
 const fence = (s: string): string => `
     CREATE FUNCTION ${s}.fence(p_run text, p_worker text, p_token bigint, p_acquisition text DEFAULT NULL) RETURNS void
-    LANGUAGE plpgsql SET lock_timeout = '5s' AS $$
+    LANGUAGE plpgsql AS $$
     BEGIN
-      -- Outside a transaction the lock would be gone before the write came: there the two times are one.
-      IF transaction_timestamp() = statement_timestamp() THEN
+      -- A statement that is a transaction of its own has one time for both, and its lock would be gone before the write
+      -- came. Several statements that were sent as one text share their time too, and are a transaction.
+      IF transaction_timestamp() = statement_timestamp() AND current_query() !~ ';[[:space:]]*[^[:space:]]' THEN
         RAISE EXCEPTION 'A fence holds to the end of a transaction: begin one first' USING ERRCODE = 'LS014';
       END IF;
       IF p_token IS NULL THEN
@@ -103,16 +109,35 @@ const fence = (s: string): string => `
       PERFORM ${s}.raise_fence(p_run, p_worker, p_token, p_acquisition);
     END $$;
     COMMENT ON FUNCTION ${s}.fence(text, text, bigint, text) IS
-      'First statement of a transaction that writes under a lease: refuses an older worker, locks out both until it ends.';`;
+      'First statement of a transaction that writes under a lease: refuses an older worker, locks out both until it ends.';
 
-/** A row of a fenced table. A run that was never leased takes rows without a token. */
-const guardRow = (s: string): string => `
-    CREATE FUNCTION ${s}.guard_row(p_run text, p_token bigint) RETURNS void
-    LANGUAGE plpgsql SET lock_timeout = '5s' AS $$
+    CREATE FUNCTION ${s}.fence_at(p_home text, p_run text, p_worker text, p_token bigint, p_acquisition text) RETURNS text
+    LANGUAGE plpgsql AS $$
+    DECLARE
+      v_place text := (SELECT marker || '/' || tableoid || '/' || ${s}.timeline() FROM ${s}.meta);
     BEGIN
+      IF starts_with(v_place, p_home) THEN
+        PERFORM ${s}.fence(p_run, p_worker, p_token, p_acquisition);
+        RETURN '';
+      END IF;
+      RETURN coalesce(v_place, 'nowhere');
+    END $$;`;
+
+/**
+ * A row of a fenced table. A run that was never leased takes rows without a token. A fence row that this very transaction
+ * has written is proof enough: whoever took over since waits for this transaction.
+ */
+const guardRow = (s: string): string => `
+    CREATE FUNCTION ${s}.guard_row(p_run text, p_token bigint) RETURNS void LANGUAGE plpgsql AS $$
+    BEGIN
+      PERFORM FROM ${s}.fence WHERE run_id = p_run AND fencing_token = p_token
+        AND xmin = pg_current_xact_id_if_assigned()::xid;
+      IF FOUND THEN RETURN; END IF;
       IF p_token IS NULL THEN
         PERFORM FROM ${s}.lease WHERE run_id = p_run;
         IF NOT FOUND THEN RETURN; END IF;
+        RAISE EXCEPTION 'Run "%" is leased: a write of it needs the fencing token of its newest lease', p_run
+          USING ERRCODE = 'LS012', HINT = p_run;
       END IF;
       PERFORM ${s}.raise_fence(p_run, NULL, p_token, NULL);
     END $$;`;

@@ -1,4 +1,4 @@
-import { StateLostError, StoreUnavailableError } from '../../errors.ts';
+import { StoreUnavailableError } from '../../errors.ts';
 import type { LeaseRef } from '../../lease.ts';
 import { checkObject } from '../../options.ts';
 import { otherHome } from './errors.ts';
@@ -7,6 +7,12 @@ import { toFenceError } from './documents.ts';
 /** A connection inside a transaction: `pg`'s client, or whatever runs one statement with values on one connection. */
 export interface PostgresTransaction {
   query(text: string, values: unknown[]): Promise<{ readonly rows: ReadonlyArray<Readonly<Record<string, unknown>>> }>;
+}
+
+/** Where the leases are: the quoted schema, and the home that the store was opened on. */
+export interface FenceHome {
+  readonly schema: string;
+  readonly home: string;
 }
 
 /** @throws TypeError for a pool, whose statements may each run on another connection. */
@@ -31,31 +37,42 @@ export function checkTransaction(tx: unknown): asserts tx is PostgresTransaction
 export async function fenceTransaction(
   tx: PostgresTransaction,
   lease: LeaseRef,
-  text: string,
-  schema: string,
+  { schema, home }: FenceHome,
 ): Promise<void> {
   const { runId, workerId, fencingToken, acquisitionId } = lease;
+  const text = `SELECT ${schema}.fence_at($1, $2, $3, $4, $5) AS place`;
   let rows;
   try {
-    ({ rows } = await tx.query(text, [runId, workerId, fencingToken, acquisitionId]));
+    ({ rows } = await tx.query(text, [home, runId, workerId, fencingToken, acquisitionId]));
   } catch (error) {
     throw toTransactionError(error, lease);
   }
-  if (rows.length === 0) throw otherHome(schema);
+  const place = String(rows[0]?.['place']);
+  if (place === '') return;
+  throw markerOf(place) === markerOf(home) ? otherHome(schema) : elsewhere();
 }
 
 function toTransactionError(error: unknown, lease: LeaseRef): unknown {
   const known = toFenceError(error, [lease]);
   if (known !== error) return known;
   const { code, message } = error as { code?: unknown; message?: unknown };
-  const options = { cause: error };
   if (code === 'LS014') return notInTransaction(error);
-  if (code === '42883' || code === '3F000') {
-    return new StateLostError(`The database of this transaction has no leases: ${String(message)}`, options);
-  }
-  return new StoreUnavailableError(`The transaction could not be fenced, roll it back: ${String(message)}`, options);
+  // No such function, schema or table.
+  if (code === '42883' || code === '3F000' || code === '42P01') return elsewhere(error);
+  const why =
+    code === '55P03' ? "an older worker's transaction, or another one of this lease, is still open" : String(message);
+  return new StoreUnavailableError(`The transaction could not be fenced, roll it back: ${why}`, { cause: error });
 }
 
 function notInTransaction(cause?: unknown): TypeError {
   return new TypeError('Expected `tx` to be inside a transaction: run BEGIN on it first', { cause });
+}
+
+function elsewhere(cause?: unknown): TypeError {
+  return new TypeError('Expected `tx` to be connected to the database of these leases, got another one', { cause });
+}
+
+/** Of a home, or a place. */
+function markerOf(home: string): string {
+  return home.split('/', 1)[0]!;
 }

@@ -15,8 +15,6 @@ export interface Statements {
   readonly currentFence: Statement;
   readonly openDocuments: Statement;
   readonly commitDocuments: Statement;
-  /** Run in a transaction of the user's. */
-  readonly fence: string;
 }
 
 /** What is the same in every call of one store. */
@@ -43,7 +41,6 @@ export function statementsOf(parts: StatementParts): Statements {
     // Raising a fence changes nothing that a repeated opening would not change again.
     openDocuments: statement(openDocuments(parts)),
     commitDocuments: { ...statement(commitDocuments(parts)), writes: true },
-    fence: fence(parts),
   };
 }
 
@@ -150,9 +147,6 @@ const openDocuments = (parts: StatementParts): string => `WITH home AS MATERIALI
 
 const commitDocuments = (parts: StatementParts): string => `WITH home AS MATERIALIZED (${forWriting(parts)})
     SELECT ${parts.schema}.commit_documents($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)::text AS committed FROM home`;
-
-const fence = (parts: StatementParts): string => `WITH home AS MATERIALIZED (${forReading(parts)})
-    SELECT ${parts.schema}.fence($1, $2, $3, $4)::text AS fenced FROM home`;
 
 function quote(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;

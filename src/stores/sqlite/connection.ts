@@ -39,11 +39,12 @@ export interface OpenedFile {
 export class SqliteConnection {
   readonly durability: Durability;
   readonly statements: SqliteStatements;
+  /** By which the store knows its file again. */
+  readonly marker: string;
   readonly #database: SqliteDatabase;
   readonly #name: string;
   readonly #file: string;
   readonly #identity: BigIntStats | undefined;
-  readonly #marker: string;
   readonly #turns: SqliteTurns;
   readonly #ownsDatabase: boolean;
   readonly #busyTimeout: number;
@@ -58,7 +59,7 @@ export class SqliteConnection {
     this.#busyTimeout = busyTimeout;
     this.#file = file;
     this.#name = nameOf(file);
-    this.#marker = marker;
+    this.marker = marker;
     this.#checkpoints = checkpoints;
     this.#identity = file === '' ? undefined : statSync(file, { bigint: true });
     this.durability = readDurability(database, file);
@@ -153,7 +154,7 @@ export class SqliteConnection {
 
   /** Makes sure that the tables are those which this store has opened. */
   #checkMarker(marker: string | null): void {
-    if (marker === this.#marker) return;
+    if (marker === this.marker) return;
     throw (this.#lost = stateLost(this.#name, 'its marker is another'));
   }
 
