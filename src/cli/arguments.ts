@@ -42,11 +42,26 @@ export interface ReleaseInvocation {
   readonly by: string | undefined;
 }
 
+export interface WatchInvocation {
+  readonly name: 'watch';
+  /** At least one, none twice. */
+  readonly runIds: readonly string[];
+  readonly store: string | undefined;
+  readonly json: boolean;
+}
+
+export interface ScenariosInvocation {
+  readonly name: 'scenarios';
+  readonly format: 'json' | 'markdown' | 'schema';
+}
+
 export type Invocation =
   | RunInvocation
   | ListInvocation
   | ShowInvocation
   | ReleaseInvocation
+  | WatchInvocation
+  | ScenariosInvocation
   | { readonly name: 'help'; readonly topic: Topic }
   | { readonly name: 'version' };
 
@@ -72,6 +87,10 @@ export function parseInvocation(args: readonly string[]): Invocation {
       return parseShow(rest);
     case 'release':
       return parseRelease(rest);
+    case 'watch':
+      return parseWatch(rest);
+    case 'scenarios':
+      return parseScenarios(rest);
     case 'lessor':
       throw new UsageError('lessor', 'Expected a command, got "lessor"');
   }
@@ -80,7 +99,10 @@ export function parseInvocation(args: readonly string[]): Invocation {
 function toTopic(name: string): Topic {
   const topic = topics.find((known) => known === name);
   if (topic === undefined) {
-    throw new UsageError('lessor', `Expected a command (run, list, show or release), got ${JSON.stringify(name)}`);
+    throw new UsageError(
+      'lessor',
+      `Expected a command (run, list, show, release, watch or scenarios), got ${JSON.stringify(name)}`,
+    );
   }
   return topic;
 }
@@ -177,6 +199,25 @@ function parseRelease(args: readonly string[]): ReleaseInvocation {
     reason: toName('release', '--reason', values.reason),
     by: values.by === undefined ? undefined : toName('release', '--by', values.by),
   };
+}
+
+function parseWatch(args: readonly string[]): WatchInvocation {
+  const { values, positionals } = parse('watch', args, { store: { type: 'string' }, json: { type: 'boolean' } });
+  if (positionals.length === 0) throw new UsageError('watch', 'Expected RUN, the name of at least one run');
+  const runIds = [...new Set(positionals)].map((runId) => toName('watch', 'RUN', runId));
+  return { name: 'watch', runIds, store: values.store, json: values.json ?? false };
+}
+
+function parseScenarios(args: readonly string[]): ScenariosInvocation {
+  const { values, positionals } = parse('scenarios', args, { format: { type: 'string' } });
+  if (positionals.length > 0) {
+    throw new UsageError('scenarios', `Expected no argument, got ${JSON.stringify(positionals[0])}`);
+  }
+  const format = values.format ?? 'json';
+  return checked('scenarios', () => {
+    checkOneOf('--format', format, ['json', 'markdown', 'schema']);
+    return { name: 'scenarios', format };
+  });
 }
 
 function toState(value: string): RunState {

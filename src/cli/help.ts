@@ -1,6 +1,6 @@
 /** What `--help` says. It teaches: what happens, by example, with every exit code and variable. */
 
-export const topics = ['lessor', 'run', 'list', 'show', 'release'] as const;
+export const topics = ['lessor', 'run', 'list', 'show', 'release', 'watch', 'scenarios'] as const;
 export type Topic = (typeof topics)[number];
 
 const store = `      --store URL     Where leases are kept: sqlite:/path/to/leases.db, postgres://..., redis://...
@@ -17,6 +17,8 @@ Usage: lessor COMMAND ...
   lessor show RUN                all that is known about one run
   lessor release RUN --force --reason TEXT
                                  take RUN away from the worker that has it
+  lessor watch RUN...            what happens to runs, as it happens
+  lessor scenarios               how a lease must behave, case by case, to test an implementation
   lessor COMMAND --help          more, with examples
   lessor --version
 
@@ -125,5 +127,38 @@ Example:
 Exit codes: 0, 1 when nobody had the run, 64 for wrong arguments, 69 when the store could not be asked.
 `;
 
+const watch = `Follows runs: who gets them, gives them back, loses them. One line for each step, until Ctrl-C.
+
+Usage: lessor watch RUN... [options]
+
+${store}
+      --json          JSON, one object a line, for programs: { at, runId, what } and the run's record after the step.
+                      Times are seconds.
+
+Examples:
+  $ lessor watch nightly-report import
+  $ lessor watch nightly-report --json | jq -r 'select(.what == "expired").workerId'
+
+First comes how each run is found: never leased, free, held or expired. Then each step: granted, taken over (from a
+worker whose lease had expired), expired, released, revoked. Renewals are no steps. A step is told at once where the store
+can push, else within about a second; of leases that come and go between two looks, only the newest is told. While the
+store does not answer, that is said once on stderr, and watch goes on.
+Exit codes: 0 when it is told to end (Ctrl-C, SIGTERM) or nobody reads its output any more, 64 for wrong arguments,
+69 when the store could not be opened or has lost its leases.
+`;
+
+const scenarios = `Prints the scenarios that every implementation of a lease must pass, generated from the statechart.
+
+Usage: lessor scenarios [--format json|markdown|schema]
+
+      --format FORMAT json: for a program that replays them, in any language. The default.
+                      markdown: for people. schema: the JSON schema of the first.
+
+Example:
+  $ lessor scenarios | python3 replay.py
+
+Exit codes: 0, 64 for wrong arguments.
+`;
+
 /** The help text of a command, or of lessor as a whole. */
-export const helpTexts: Readonly<Record<Topic, string>> = { lessor, run, list, show, release };
+export const helpTexts: Readonly<Record<Topic, string>> = { lessor, run, list, show, release, watch, scenarios };

@@ -31,9 +31,12 @@ async function perform(invocation: Invocation): Promise<number> {
       const { run } = await import('./run.ts');
       return run(invocation, resolveStoreUrl(invocation.store), open);
     }
+    case 'scenarios':
+      return (await import('./scenarios.ts')).scenarios(invocation);
     case 'list':
     case 'show':
-    case 'release': {
+    case 'release':
+    case 'watch': {
       await using store = await open(resolveStoreUrl(invocation.store));
       return await ask(store, invocation);
     }
@@ -44,7 +47,7 @@ async function perform(invocation: Invocation): Promise<number> {
 
 async function ask(
   store: LeaseStore,
-  invocation: Extract<Invocation, { name: 'list' | 'show' | 'release' }>,
+  invocation: Extract<Invocation, { name: 'list' | 'show' | 'release' | 'watch' }>,
 ): Promise<number> {
   switch (invocation.name) {
     case 'list':
@@ -53,6 +56,8 @@ async function ask(
       return (await import('./show.ts')).show(store, invocation);
     case 'release':
       return (await import('./release.ts')).release(store, invocation);
+    case 'watch':
+      return (await import('./watch.ts')).watch(store, invocation);
     default:
       return invocation satisfies never;
   }
