@@ -140,9 +140,9 @@ Examples:
   $ lessor watch nightly-report --json | jq -r 'select(.what == "expired").workerId'
 
 First comes how each run is found: never leased, free, held or expired. Then each step: granted, taken over (from a
-worker whose lease had expired), expired, released, revoked. Renewals are no steps. A step is told at once where the store
-can push, else within about a second; of leases that come and go between two looks, only the newest is told. While the
-store does not answer, that is said once on stderr, and watch goes on.
+worker whose lease had expired), expired, released, revoked. Renewals are no steps. A step is told at once where the
+store can push, else within about a second; of leases that come and go between two looks, only the newest is told.
+While the store does not answer, that is said once on stderr, and watch goes on.
 Exit codes: 0 when it is told to end (Ctrl-C, SIGTERM) or nobody reads its output any more, 64 for wrong arguments,
 69 when the store could not be opened or has lost its leases.
 `;
