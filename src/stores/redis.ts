@@ -1,16 +1,23 @@
 import { StoreUnavailableError, type StateLostError } from '../errors.ts';
 import type { LeaseRef } from '../lease.ts';
+import type { CommitRequest, OpenRequest, RunDocument } from '../session/documents.ts';
+import type { FencedStore } from '../session/fenced-store.ts';
+import type { Session, SessionOptions } from '../session/session.ts';
+import { openSession } from '../session/session.ts';
 import { answerOf, grantedOf, heldOf, recordOf, revokedOf, toMicroseconds } from './redis/answers.ts';
 import type { Answer } from './redis/answers.ts';
 import { RedisCalls, stateLost } from './redis/calls.ts';
 import { RedisChanges } from './redis/changes.ts';
-import { RedisKeys, bucketOf } from './redis/keys.ts';
+import { RedisDocuments } from './redis/documents.ts';
+import { FencedCommands } from './redis/fenced.ts';
+import { RedisKeys, bucketOf, hashTag } from './redis/keys.ts';
 import { listRuns } from './redis/listing.ts';
 import { openRedis, type OpenRedis, type RedisStoreOptions } from './redis/open.ts';
 import { renewalsOf } from './redis/renewals.ts';
 import { ACQUIRE, LIST, READ, RELEASE, RENEW, REVOKE, type Script } from './redis/scripts.ts';
 import {
   checkAcquireRequest,
+  checkLeaseRef,
   checkListQuery,
   checkReadRequest,
   checkReleaseRequest,
@@ -24,7 +31,6 @@ import type {
   CallOptions,
   Durability,
   LeaseRecord,
-  LeaseStore,
   ListQuery,
   ReleaseRequest,
   RenewResult,
@@ -35,6 +41,8 @@ import type {
 
 export type { RedisClient } from './redis/client.ts';
 export type { RedisStoreOptions } from './redis/open.ts';
+export { FencedCommands, type FencedExecOptions, type RedisCommand } from './redis/fenced.ts';
+export { redisFunctionLibrary } from './redis/fence-scripts.ts';
 
 /** Records that are asked for at once by `list`. */
 const PAGE = 100;
@@ -53,12 +61,13 @@ const PAGE = 100;
  * The store works on a connection of its own, opened like the client that it is given, and one more once `changes` is
  * called. A command is sent once: what was on its way when a connection broke is `OutcomeUnknownError`.
  */
-export class RedisStore implements LeaseStore {
+export class RedisStore implements FencedStore {
   readonly durability: Durability;
   readonly #redis: OpenRedis;
   readonly #calls: RedisCalls;
   readonly #keys: RedisKeys;
   readonly #changes: RedisChanges;
+  readonly #documents: RedisDocuments;
   #lost: StateLostError | undefined;
   #closed = false;
 
@@ -68,6 +77,9 @@ export class RedisStore implements LeaseStore {
     this.#calls = redis.calls;
     this.#keys = redis.keys;
     this.#changes = new RedisChanges(redis.connection, redis.keys);
+    const { keys, markers, connection } = redis;
+    const { isCluster } = connection;
+    this.#documents = new RedisDocuments({ keys, markers, isCluster, send: (...call) => this.#send(...call) });
   }
 
   /**
@@ -87,8 +99,8 @@ export class RedisStore implements LeaseStore {
   async acquire(request: AcquireRequest, options?: CallOptions): Promise<AcquireResult> {
     checkAcquireRequest(request, options);
     const { runId, workerId, acquisitionId, ttlSeconds, reacquire = 'extend' } = request;
-    const keys = [this.#keys.lease(runId), this.#keys.fence(runId), this.#keys.runs(bucketOf(runId))];
-    const args = [workerId, acquisitionId, toMicroseconds(ttlSeconds), reacquire, runId, this.#keys.channel(runId)];
+    const keys = [this.#keys.lease(runId), this.#keys.runs(bucketOf(runId))];
+    const args = [workerId, acquisitionId, toMicroseconds(ttlSeconds), reacquire];
     const answer = await this.#ask(ACQUIRE, runId, keys, args, options);
     switch (answer[0]) {
       case 'held':
@@ -116,15 +128,14 @@ export class RedisStore implements LeaseStore {
   async release(lease: ReleaseRequest, options?: CallOptions): Promise<boolean> {
     checkReleaseRequest(lease, options);
     const { runId, workerId, acquisitionId, fencingToken = '' } = lease;
-    const args = [workerId, acquisitionId, String(fencingToken), runId, this.#keys.channel(runId)];
+    const args = [workerId, acquisitionId, String(fencingToken)];
     const [status] = await this.#ask(RELEASE, runId, [this.#keys.lease(runId)], args, options);
     return status === 'released';
   }
 
   async revoke(runId: string, why: RevokeReason, options?: CallOptions): Promise<RevokedLease | null> {
     checkRevokeRequest(runId, why, options);
-    const args = [why.by, why.reason, runId, this.#keys.channel(runId)];
-    const answer = await this.#ask(REVOKE, runId, [this.#keys.lease(runId)], args, options);
+    const answer = await this.#ask(REVOKE, runId, [this.#keys.lease(runId)], [why.by, why.reason], options);
     return answer[0] === 'free' ? null : revokedOf(runId, answer);
   }
 
@@ -157,6 +168,39 @@ export class RedisStore implements LeaseStore {
     return answer[0] === 'none' ? Number(answer[1]) : recordOf(runId, answer).fence;
   }
 
+  /**
+   * Opens a fenced read-modify-write over runs' documents. On a cluster its runs must lie in one slot. See {@link openSession}.
+   */
+  session(options: SessionOptions): Promise<Session> {
+    return openSession(this, options);
+  }
+
+  openDocuments(request: OpenRequest, options?: CallOptions): Promise<readonly RunDocument[]> {
+    return this.#documents.openDocuments(request, options);
+  }
+
+  commitDocuments(request: CommitRequest, options?: CallOptions): Promise<void> {
+    return this.#documents.commitDocuments(request, options);
+  }
+
+  /** Commands of the user's own, run in one step with the check of the lease. See {@link FencedCommands}. */
+  fenced(lease: LeaseRef): FencedCommands {
+    checkLeaseRef(lease);
+    return new FencedCommands(lease, this.#keys, (...call) => this.#send(...call));
+  }
+
+  /** What a key's name must hold to lie in the run's slot of a cluster, as `{17}`. */
+  hashTag(runId: string): string {
+    checkReadRequest(runId);
+    return hashTag(runId);
+  }
+
+  /** The key that holds the run's lease: the first one of `FCALL lessor_exec`, see {@link redisFunctionLibrary}. */
+  leaseKey(runId: string): string {
+    checkReadRequest(runId);
+    return this.#keys.lease(runId);
+  }
+
   /** Over a connection of its own. What comes first, once the server has begun to send them, is one hint for each run. */
   changes(runIds: readonly string[], { signal }: { readonly signal: AbortSignal }): AsyncIterable<RunChange> {
     this.#checkOpen();
@@ -168,6 +212,7 @@ export class RedisStore implements LeaseStore {
     if (this.#closed) return;
     this.#closed = true;
     this.#changes.close();
+    this.#calls.close();
     this.#redis.connection.end();
   }
 
@@ -182,8 +227,7 @@ export class RedisStore implements LeaseStore {
   }
 
   #read(runId: string, options: CallOptions | undefined): Promise<Answer> {
-    const keys = [this.#keys.lease(runId), this.#keys.fence(runId)];
-    return this.#ask(READ, runId, keys, [], options, false);
+    return this.#ask(READ, runId, [this.#keys.lease(runId)], [], options, false);
   }
 
   async #readPage(bucket: number, first: string, count: number, options?: CallOptions): Promise<readonly string[]> {

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { StoredLease } from '../../src/lease.ts';
-import { RedisKeys } from '../../src/stores/redis/keys.ts';
+import { RedisKeys, bucketOf } from '../../src/stores/redis/keys.ts';
 import { RedisStore } from '../../src/stores/redis.ts';
 import type { LeaseStore } from '../../src/stores/store.ts';
 import { findRedis, type Redis } from '../services/redis.ts';
@@ -68,9 +68,9 @@ for (const [name, connect] of Object.entries(CLUSTER_CLIENTS)) {
       const nodes = new Set<Redis>();
       for (let index = 0; index < 50; index += 1) {
         const runId = `{x}-${index}`;
-        const [lease, fence] = [keys.lease(runId), keys.fence(runId)];
+        const [lease, runs] = [keys.lease(runId), keys.runs(bucketOf(runId))];
         expect(await cluster.nodes[0]!.command('CLUSTER', 'KEYSLOT', lease)).toBe(
-          await cluster.nodes[0]!.command('CLUSTER', 'KEYSLOT', fence),
+          await cluster.nodes[0]!.command('CLUSTER', 'KEYSLOT', runs),
         );
         nodes.add(await cluster.nodeOf(lease));
       }

@@ -1,6 +1,7 @@
 /** What the scripts answer, as the contract has it. Times come and go in whole microseconds. */
-import type { LeaseRef } from '../../lease.ts';
+import type { LeaseRef, LostReason } from '../../lease.ts';
 import { toFencingToken } from '../../options.ts';
+import type { Fence } from '../../session/documents.ts';
 import { lostReason } from '../lost-reason.ts';
 import type { AcquireRequest, GrantedResult, HeldResult, LeaseRecord, RenewResult, RevokedLease } from '../store.ts';
 
@@ -46,19 +47,25 @@ export function heldOf([, workerId, token, remaining]: Answer): HeldResult {
 }
 
 /** Of `renewed` and `lost`. */
-export function renewResultOf(lease: LeaseRef, [status, ...rest]: Answer): RenewResult {
-  if (status === 'renewed') return { status, expiresAt: toSeconds(rest[0]) };
-  const [workerId, token, acquisitionId, ended] = rest;
-  if (status !== 'lost' || workerId === undefined) return { status: 'lost', reason: 'unknown' };
-  const newest = {
+export function renewResultOf(lease: LeaseRef, answer: Answer): RenewResult {
+  const [status, expires] = answer;
+  return status === 'renewed'
+    ? { status, expiresAt: toSeconds(expires) }
+    : { status: 'lost', reason: lossOf(lease, answer) };
+}
+
+/** Of `lost`, with the run's newest lease, and of `fenced`: the fence stands above the lease. */
+export function lossOf(lease: Fence, [status, workerId, token, acquisitionId, ended]: Answer): LostReason {
+  if (status === 'fenced') return 'superseded';
+  if (status !== 'lost' || workerId === undefined) return 'unknown';
+  return lostReason(lease, {
     runId: lease.runId,
     workerId,
     fencingToken: toFencingToken(token),
     acquisitionId: acquisitionId!,
     released: ended !== 'no',
     revoked: ended === 'revoked',
-  };
-  return { status: 'lost', reason: lostReason(lease, newest) };
+  });
 }
 
 /** Of `revoked`. */

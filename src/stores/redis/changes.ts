@@ -38,7 +38,7 @@ export class RedisChanges {
   }
 
   #watch(runId: string): void {
-    const channel = this.#keys.channel(runId);
+    const channel = this.#keys.lease(runId);
     const watched = this.#watched.get(channel);
     if (watched) watched.count += 1;
     else this.#watched.set(channel, { runId, count: 1 });
@@ -49,7 +49,7 @@ export class RedisChanges {
   }
 
   #unwatch(runId: string): void {
-    const channel = this.#keys.channel(runId);
+    const channel = this.#keys.lease(runId);
     const watched = this.#watched.get(channel)!;
     watched.count -= 1;
     if (watched.count > 0) return;

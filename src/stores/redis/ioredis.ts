@@ -5,6 +5,8 @@ import { afterFirst, watchReadiness, type Emitter, type RedisConnection, type Re
 export interface IoredisClient extends Emitter {
   readonly status: string;
   readonly isCluster: boolean;
+  /** The socket of a single server. */
+  readonly stream?: { cork(): void; uncork(): void } | undefined;
   readonly options: { readonly keyPrefix?: string | undefined; readonly redisOptions?: object | undefined };
   connect(): Promise<unknown>;
   call(command: string, ...args: string[]): Promise<unknown>;
@@ -39,6 +41,8 @@ export function connectIoredis(client: IoredisClient, keyPrefix = ''): RedisConn
   const isReady = (): boolean => client.status === 'ready';
   const readiness = watchReadiness(client, isReady);
   const connect = (): void => void client.connect().catch(ignore);
+  const cork = corker(client);
+  const send = sender(client);
   connect();
   return {
     keyPrefix,
@@ -50,10 +54,28 @@ export function connectIoredis(client: IoredisClient, keyPrefix = ''): RedisConn
       return readiness.untilReady();
     },
     failure: readiness.failure,
-    send: (_key, [name, ...args]) => client.call(name!, ...args),
+    send: (_key, command) => {
+      cork();
+      return send(command);
+    },
     primaries: () => (client.isCluster ? client.nodes('master') : [client]).map(sender),
     subscribe: (onMessage, onReconnect) => subscribeIoredis(client, onMessage, onReconnect),
     end: () => client.disconnect(),
+  };
+}
+
+/** What is sent in one turn of the event loop goes out in one write, not in one each. */
+function corker(client: IoredisClient): () => void {
+  let isCorked = false;
+  return () => {
+    const { stream } = client;
+    if (isCorked || !stream) return;
+    isCorked = true;
+    stream.cork();
+    process.nextTick(() => {
+      isCorked = false;
+      stream.uncork();
+    });
   };
 }
 

@@ -16,14 +16,14 @@ export class RedisKeys {
     this.#prefix = prefix;
   }
 
-  /** The newest lease of the run. */
+  /** The record of the run. Its changes are published under the same name. */
   lease(runId: string): string {
-    return `${this.#prefix}:{${bucketOf(runId)}}:lease:${runId}`;
+    return `${this.#prefix}:${hashTag(runId)}:lease:${runId}`;
   }
 
-  /** The highest token that a fenced access of the run has shown, and its acquisition. */
-  fence(runId: string): string {
-    return `${this.#prefix}:{${bucketOf(runId)}}:fence:${runId}`;
+  /** What sessions read and write of the run. */
+  document(runId: string): string {
+    return `${this.#prefix}:${hashTag(runId)}:document:${runId}`;
   }
 
   /** The names of the bucket's runs, sorted by their bytes. */
@@ -35,10 +35,11 @@ export class RedisKeys {
   marker(bucket: number): string {
     return `${this.#prefix}:{${bucket}}:marker`;
   }
+}
 
-  channel(runId: string): string {
-    return `${this.#prefix}:changes:${runId}`;
-  }
+/** What stands in the names of all keys of the run's slot. */
+export function hashTag(runId: string): string {
+  return `{${bucketOf(runId)}}`;
 }
 
 /** FNV-1a over UTF-16 code units, folded. */

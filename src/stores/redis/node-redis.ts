@@ -31,8 +31,10 @@ export function duplicateNodeRedis<Client extends NodeRedisClient | NodeRedisClu
   client: Client,
   requestTimeoutSeconds: number,
 ): Client {
-  // A cluster's nodes have a queue each, which must give up before the call does.
-  const commandOptions = isCluster(client) ? { timeout: Math.ceil(requestTimeoutSeconds * 900) } : {};
+  // A cluster's nodes have a queue each, which must give up before the call does. A single connection has none, and its
+  // timeout would only cost time.
+  const timeout = isCluster(client) ? Math.ceil(requestTimeoutSeconds * 900) : undefined;
+  const commandOptions = { timeout };
   return client.duplicate({ disableOfflineQueue: true, keyPrefix: '', commandOptions }) as Client;
 }
 

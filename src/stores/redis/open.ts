@@ -39,8 +39,8 @@ export async function openRedis(options: RedisStoreOptions): Promise<OpenRedis> 
   if (/[{}]/.test(prefix)) throw new RangeError(`Expected \`prefix\` to hold no braces, got ${JSON.stringify(prefix)}`);
   checkDuration('requestTimeoutSeconds', requestTimeoutSeconds, 2 ** 30 / 1000);
   const connection = await connect(client, url, requestTimeoutSeconds);
+  const calls = new RedisCalls(connection, requestTimeoutSeconds);
   try {
-    const calls = new RedisCalls(connection, requestTimeoutSeconds);
     await calls.untilReady();
     const { durability, evicts, isClusterNode } = await readDurability(connection);
     if (isClusterNode && !connection.isCluster) throw singleNodeError();
@@ -48,6 +48,7 @@ export async function openRedis(options: RedisStoreOptions): Promise<OpenRedis> 
     const keys = new RedisKeys(connection.keyPrefix + prefix);
     return { connection, calls, keys, durability, markers: await openMarkers(calls, keys, connection.isCluster) };
   } catch (error) {
+    calls.close();
     connection.end();
     throw error;
   }

@@ -18,12 +18,15 @@ export function checkRedisUrl(url: unknown): asserts url is string {
 export async function connectUrl(url: string, timeoutSeconds: number): Promise<RedisConnection> {
   const openers = await findClient(url, timeoutSeconds);
   const single = openers.single();
+  const calls = new RedisCalls(single, timeoutSeconds);
   try {
-    await new RedisCalls(single, timeoutSeconds).untilReady();
+    await calls.untilReady();
     if (!(await isClusterNode(single))) return single;
   } catch (error) {
     single.end();
     throw error;
+  } finally {
+    calls.close();
   }
   single.end();
   return openers.cluster();

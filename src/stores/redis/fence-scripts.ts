@@ -1,0 +1,102 @@
+/**
+ * The fence inside Redis: the script that writes looks at the lease first. Scripts run one after the other, so there is
+ * never an older write in flight, and the fence that stands beside the lease needs no lock.
+ *
+ * All checks of all runs come before the first write: a refusal has changed nothing.
+ */
+import type { Script } from './scripts.ts';
+import { script } from './scripts.ts';
+
+/** Why a lease does not pass, as fields for the caller to word, or nothing when it does. `shown` is what the fence has seen. */
+const REFUSAL = `
+local function refusal(key, worker, token, acquisition)
+  local lease = redis.call('HMGET', key, 'worker', 'token', 'acquisition', 'ended', 'shown', 'shownBy')
+  if lease[1] == worker and lease[2] == token and lease[4] == 'no' and (acquisition == '' or lease[3] == acquisition) then
+    local shown = tonumber(lease[5] or 0)
+    if shown < tonumber(token) or (lease[5] == token and lease[6] == lease[3]) then return nil, lease end
+    return {'fenced'}
+  end
+  if not lease[1] then return {'lost'} end
+  return {'lost', lease[1], lease[2], lease[3], lease[4]}
+end
+local function raise(key, lease)
+  if lease[5] ~= lease[2] or lease[6] ~= lease[3] then redis.call('HSET', key, 'shown', lease[2], 'shownBy', lease[3]) end
+end`;
+
+/**
+ * Checks the runs of a session, answering with the first refusal and its run's place. The keys come in threes, a marker, a
+ * lease and a document; the arguments in sixes, a marker, how the run is fenced, worker, token, acquisition, and the version
+ * that must stand or nothing.
+ */
+const CHECK_RUNS = `${REFUSAL}
+local count = (#KEYS - 1) / 3
+local leases, documents = {}, {}
+for i = 1, count do
+  local key, arg = 3 * i - 1, 6 * i - 3
+  if redis.call('GET', KEYS[key]) ~= ARGV[arg] then return {'gone'} end
+  if ARGV[arg + 1] == 'fenced' then
+    local refused, lease = refusal(KEYS[key + 1], ARGV[arg + 2], ARGV[arg + 3], ARGV[arg + 4])
+    if refused then return {'refused', i, refused} end
+    leases[i] = lease
+  elseif ARGV[arg + 1] == 'refuse' and redis.call('HEXISTS', KEYS[key + 1], 'token') == 1 then
+    return {'unfenced', i}
+  end
+  documents[i] = redis.call('HMGET', KEYS[key + 2], 'version', 'json')
+  if ARGV[arg + 5] ~= '' and (documents[i][1] or '0') ~= ARGV[arg + 5] then return {'conflict', i} end
+end`;
+
+const MARKER = `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return {'gone'} end`;
+
+/** Opens a session: raises the fences and reads. Arguments before those of the runs: marker, and a word that is not used. */
+export const OPEN_DOCUMENTS: Script = script(`${MARKER}${CHECK_RUNS}
+for i, lease in pairs(leases) do raise(KEYS[3 * i], lease) end
+local found = {}
+for i = 1, count do found[i] = {documents[i][1] or '0', documents[i][2] or '{}'} end
+return {'opened', found}
+`);
+
+/** Commits a session. After the runs' arguments come the documents, in the same order: the new text, or nothing to leave it. */
+export const COMMIT_DOCUMENTS: Script = script(`${MARKER}${CHECK_RUNS}
+for i, lease in pairs(leases) do raise(KEYS[3 * i], lease) end
+for i = 1, count do
+  local json = ARGV[2 + 6 * count + i]
+  if json ~= '' then
+    redis.call('HSET', KEYS[3 * i + 1], 'version', string.format('%.0f', (documents[i][1] or 0) + 1), 'json', json)
+  end
+end
+return {'committed'}
+`);
+
+/**
+ * Runs commands of the user's under the check. Keys: marker, lease, then what the commands touch. Arguments: marker, worker,
+ * token, acquisition, then each command as its length and its words. Like MULTI, a command that fails stops none after it.
+ */
+export const EXEC_FENCED: Script = script(`${MARKER}${REFUSAL}
+local refused, lease = refusal(KEYS[2], ARGV[2], ARGV[3], ARGV[4])
+if refused then return {'refused', 1, refused} end
+raise(KEYS[2], lease)
+local results, at = {}, 5
+while at <= #ARGV do
+  local words = tonumber(ARGV[at])
+  local result = redis.pcall(unpack(ARGV, at + 1, at + words))
+  if type(result) == 'table' and result.err then result = {'error', result.err} else result = {'ok', result} end
+  results[#results + 1] = result
+  at = at + words + 1
+end
+return {'done', results}
+`);
+
+/**
+ * The same check for clients in any language: a function library for Redis 7, to load with `FUNCTION LOAD`. Called as
+ * `FCALL lessor_exec NUMKEYS LEASE-KEY key... worker token acquisition COMMAND word...` it runs one command under the lease,
+ * or fails with an error that begins with LEASELOST. An empty acquisition is not compared.
+ */
+export const redisFunctionLibrary = `#!lua name=lessor
+${REFUSAL}
+redis.register_function('lessor_exec', function(keys, args)
+  local refused, lease = refusal(keys[1], args[1], args[2], args[3] or '')
+  if refused then return redis.error_reply('LEASELOST the lease on ' .. keys[1] .. ' is not, or no longer, token ' .. args[2]) end
+  raise(keys[1], lease)
+  return redis.call(unpack(args, 4))
+end)
+`;

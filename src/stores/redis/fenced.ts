@@ -1,0 +1,81 @@
+import { LeaseLostError } from '../../errors.ts';
+import type { LeaseRef } from '../../lease.ts';
+import { checkString, rangeError } from '../../options.ts';
+import type { CallOptions } from '../store.ts';
+import { answerOf, lossOf } from './answers.ts';
+import type { SendScript } from './documents.ts';
+import { EXEC_FENCED } from './fence-scripts.ts';
+import type { RedisKeys } from './keys.ts';
+import { bucketOf, hashTag } from './keys.ts';
+
+/** A Redis command and its words, as `['HSET', 'job:42', 'status', 'done']`. */
+export type RedisCommand = readonly [name: string, ...words: (string | number)[]];
+
+/** What fenced commands touch, and how the call may be given up. */
+export interface FencedExecOptions extends CallOptions {
+  /** The keys that the commands touch. @default the first word after each command's name */
+  readonly keys?: readonly string[] | undefined;
+}
+
+/** Commands of the user's, run under one lease. */
+export class FencedCommands {
+  readonly #lease: LeaseRef;
+  readonly #keys: RedisKeys;
+  readonly #send: SendScript;
+
+  /** @internal */
+  constructor(lease: LeaseRef, keys: RedisKeys, send: SendScript) {
+    this.#lease = lease;
+    this.#keys = keys;
+    this.#send = send;
+  }
+
+  /**
+   * Runs the commands in one atomic step, if the lease is still its run's newest, and gives their results in order. As with
+   * MULTI, a command that fails (its result is an Error) takes nothing of the others back.
+   *
+   * On a cluster every key must lie in the run's slot: put the store's `hashTag(runId)` into its name.
+   *
+   * @throws LeaseLostError when the lease is older, released or revoked. No command ran. Expiry alone refuses nothing.
+   * @throws OutcomeUnknownError when no answer came: read again before deciding.
+   */
+  async exec(commands: readonly RedisCommand[], options: FencedExecOptions = {}): Promise<unknown[]> {
+    checkCommands(commands);
+    const { runId, workerId, fencingToken, acquisitionId } = this.#lease;
+    const touched = options.keys ?? commands.flatMap(([, key]) => (key === undefined ? [] : [String(key)]));
+    const args = commands.flatMap((command) => [String(command.length), ...command.map(String)]);
+    const keys = [this.#keys.lease(runId), ...new Set(touched)];
+    const values = [workerId, String(fencingToken), acquisitionId, ...args];
+    const reply = await this.#send(EXEC_FENCED, bucketOf(runId), keys, values, true, options).catch(
+      (error: unknown) => {
+        throw this.#inAnotherSlot(error, touched) ?? error;
+      },
+    );
+    if (String(reply[0]) === 'refused') throw new LeaseLostError(this.#lease, lossOf(this.#lease, answerOf(reply[2])));
+    return (reply[1] as readonly (readonly [unknown, unknown])[]).map(([status, result]) =>
+      String(status) === 'error' ? new Error(String(result)) : result,
+    );
+  }
+
+  #inAnotherSlot(error: unknown, touched: readonly string[]): RangeError | undefined {
+    const cause = error instanceof Error ? error.cause : undefined;
+    if (!(cause instanceof Error && cause.message.startsWith('CROSSSLOT'))) return undefined;
+    const tag = hashTag(this.#lease.runId);
+    return rangeError(
+      'commands',
+      `to touch keys in the run's slot of the cluster, with ${tag} in their names`,
+      touched,
+    );
+  }
+}
+
+function checkCommands(commands: readonly RedisCommand[]): void {
+  if (!Array.isArray(commands) || commands.length === 0)
+    throw rangeError('commands', 'to be a list of commands', commands);
+  commands.forEach((command: unknown, index) => {
+    if (!Array.isArray(command) || command.length === 0) {
+      throw rangeError(`commands[${index}]`, "to be a command and its words, as ['SET', 'key', 'value']", command);
+    }
+    checkString(`commands[${index}][0]`, command[0]);
+  });
+}
