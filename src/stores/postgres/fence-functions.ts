@@ -98,8 +98,8 @@ const fence = (s: string): string => `
     CREATE FUNCTION ${s}.fence(p_run text, p_worker text, p_token bigint, p_acquisition text DEFAULT NULL) RETURNS void
     LANGUAGE plpgsql AS $$
     BEGIN
-      -- A statement that is a transaction of its own has one time for both, and its lock would be gone before the write
-      -- came. Several statements that were sent as one text share their time too, and are a transaction.
+      -- A statement that is a transaction of its own, as one typed at a prompt, has one time for both, and its lock would be
+      -- gone before the write came. Several statements that were sent as one text share it too, and are a transaction.
       IF transaction_timestamp() = statement_timestamp() AND current_query() !~ ';[[:space:]]*[^[:space:]]' THEN
         RAISE EXCEPTION 'A fence holds to the end of a transaction: begin one first' USING ERRCODE = 'LS014';
       END IF;

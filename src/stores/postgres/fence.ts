@@ -18,7 +18,7 @@ export interface FenceHome {
 /** @throws TypeError for a pool, whose statements may each run on another connection. */
 export function checkTransaction(tx: unknown): asserts tx is PostgresTransaction {
   checkObject('tx', tx);
-  const { query, totalCount, getTransactionStatus } = tx as Record<string, unknown>;
+  const { query, totalCount } = tx as Record<string, unknown>;
   if (typeof query !== 'function')
     throw new TypeError('Expected `tx` to be a connection with `query`, as a client of `pg`');
   if (totalCount !== undefined) {
@@ -26,11 +26,16 @@ export function checkTransaction(tx: unknown): asserts tx is PostgresTransaction
       'Expected `tx` to be a client inside a transaction, got a pool: take a client by `pool.connect()`',
     );
   }
-  if (typeof getTransactionStatus !== 'function') return;
-  const status: unknown = getTransactionStatus.call(tx);
+  const status = statusOf(tx);
   if (status === 'I') throw notInTransaction();
   if (status === 'E')
     throw new StoreUnavailableError('The transaction has failed already: roll it back and begin another');
+}
+
+/** `T` in a transaction, `E` in a failed one, `I` outside, as a client of `pg` knows it; anything else does not tell. */
+function statusOf(tx: object): unknown {
+  const { getTransactionStatus } = tx as Record<string, unknown>;
+  return typeof getTransactionStatus === 'function' ? (getTransactionStatus.call(tx) as unknown) : undefined;
 }
 
 /** Runs the fence in the user's transaction. An error leaves that transaction failed, so that it cannot be committed. */
@@ -43,6 +48,8 @@ export async function fenceTransaction(
   const text = `SELECT ${schema}.fence_at($1, $2, $3, $4, $5) AS place`;
   let rows;
   try {
+    // Refused outside a transaction, where the fence would be gone again before the write came.
+    if (statusOf(tx) !== 'T') await tx.query(`LOCK TABLE ${schema}.meta IN ACCESS SHARE MODE`, []);
     ({ rows } = await tx.query(text, [home, runId, workerId, fencingToken, acquisitionId]));
   } catch (error) {
     throw toTransactionError(error, lease);
@@ -56,7 +63,7 @@ function toTransactionError(error: unknown, lease: LeaseRef): unknown {
   const known = toFenceError(error, [lease]);
   if (known !== error) return known;
   const { code, message } = error as { code?: unknown; message?: unknown };
-  if (code === 'LS014') return notInTransaction(error);
+  if (code === 'LS014' || code === '25P01') return notInTransaction(error);
   // No such function, schema or table.
   if (code === '42883' || code === '3F000' || code === '42P01') return elsewhere(error);
   const why =
