@@ -39,7 +39,9 @@ describe('the manager in a process of its own', () => {
     const [out, err, code] = await Promise.all([text(child.stdout!), text(child.stderr!), exitOf(child)]);
     assert.equal(out, 'LEASE_LOST revoked revoked\n', err);
     assert.equal(code, 0, err);
-    assert.equal(err.match(/LessorListenerWarning/g)?.length, 4, err);
+    for (const type of ['uncertain', 'lost', "a lease's signal"]) {
+      assert.ok(err.includes(`LessorListenerWarning: A listener of ${type} threw`), err);
+    }
   });
 
   it('RN14. A stopped process that continues knows that it lost, before it sends anything', async () => {
@@ -106,12 +108,12 @@ describe('the manager in real time', () => {
       collect();
       return process.memoryUsage().heapUsed;
     };
-    const before = await cycle(2000);
+    const before = await cycle(1000);
     const timers = activeTimers();
-    const after = await cycle(6000);
-    assert.ok(after - before < 600_000, `${after - before} bytes more after 6,000 holds: 100 each at most`);
+    const after = await cycle(4000);
+    assert.ok(after - before < 400_000, `${after - before} bytes more after 4,000 holds: 100 each at most`);
     assert.equal(activeTimers(), timers);
-  });
+  }, 120_000);
 });
 
 function start(name: string, ...rest: string[]): ChildProcess {

@@ -11,7 +11,7 @@ store.renew = async (...call) => {
   return renew(...call);
 };
 
-const leases = new LeaseManager(store, { ttlSeconds: 1 });
+const leases = new LeaseManager(store, { ttlSeconds: 3 });
 leases.on('uncertain', () => {
   void store.revoke('run-1', { by: 'operator', reason: 'stuck' });
   throw new Error('a listener of uncertain');

@@ -10,7 +10,7 @@ store.renew = (...call) => {
   tell({ sent: 'renewal', at: Date.now() });
   return renew(...call);
 };
-const leases = new LeaseManager(store, { ttlSeconds: 1, workerId: 'holder' });
+const leases = new LeaseManager(store, { ttlSeconds: 2, workerId: 'holder' });
 const lease = await leases.acquire('run-1');
 lease.signal.addEventListener('abort', () => tell({ aborted: lease.signal.reason.reason, at: Date.now() }));
 tell({ held: lease.fencingToken, at: Date.now() });
