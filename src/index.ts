@@ -24,7 +24,20 @@ export type { Clock } from './clock.ts';
 export { openStore } from './stores/open-store.ts';
 export type { OpenStoreOptions } from './stores/open-store.ts';
 export { SqliteStore } from './stores/sqlite.ts';
-export type { SqliteStoreOptions } from './stores/sqlite.ts';
+export type { SqliteStoreOptions } from './stores/sqlite/options.ts';
+export { PostgresStore } from './stores/postgres.ts';
+export { migratePostgres } from './stores/postgres/migrate.ts';
+export type { MigrateOptions, Migration } from './stores/postgres/migrate.ts';
+export type { PostgresClient, PostgresPool, PostgresStatement } from './stores/postgres/client.ts';
+export type { PostgresStoreOptions } from './stores/postgres/open.ts';
+export type { PostgresTransaction } from './stores/postgres/fence.ts';
+export { RedisStore } from './stores/redis.ts';
+export type { RedisClient } from './stores/redis/client.ts';
+export type { RedisStoreOptions } from './stores/redis/open.ts';
+export { FencedCommands } from './stores/redis/fenced.ts';
+export type { FencedExecOptions, RedisCommand } from './stores/redis/fenced.ts';
+export { redisFunctionLibrary } from './stores/redis/fence-scripts.ts';
+export type { FenceTableColumns } from './stores/fence-table.ts';
 export { MemoryStore } from './stores/memory.ts';
 export type { MemoryStoreOptions } from './stores/memory.ts';
 export type {
@@ -44,6 +57,7 @@ export type {
   RunChange,
 } from './stores/store.ts';
 
+export type { FencedStore } from './session/fenced-store.ts';
 export { openSession, Session } from './session/session.ts';
 export type { Isolation, SessionOptions } from './session/session.ts';
 export { RunSession } from './session/run-session.ts';

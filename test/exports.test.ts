@@ -9,19 +9,21 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const API: Record<string, { readonly values: string; readonly types: string }> = {
   'src/index.ts': {
     values: `
-      ConflictError fromHold HeldLease inspectLeases isLeaseError LeaseError LeaseLostError LeaseManager
-      LeaseNotAvailableError LeaseRegistry MemoryStore openSession openStore OutcomeUnknownError
+      ConflictError FencedCommands fromHold HeldLease inspectLeases isLeaseError LeaseError LeaseLostError LeaseManager
+      LeaseNotAvailableError LeaseRegistry MemoryStore migratePostgres openSession openStore OutcomeUnknownError PostgresStore redisFunctionLibrary RedisStore
       registryLogic RunSession Session SqliteStore StateLostError StoreUnavailableError UnfencedRunError
     `,
     types: `
       AcquireOptions AcquireRequest AcquireResult CallOptions Clock CommitRequest DocumentStore Durability
-      Fence FromHoldInput FromHoldOutput FromHoldWork GrantedResult GuardedLease HeldResult Holder
-      InspectLeasesOptions Inspector Isolation Json Lease LeaseActorRef LeaseErrorCode LeaseLostOptions
-      LeaseManagerOptions LeaseRecord LeaseRef LeaseRegistryOptions LeaseSnapshot LeaseStore ListQuery
-      LostReason ManagerEvents MemoryStoreOptions OpenRequest OpenStoreOptions Reacquire RegistryActorRef
-      RegistryAnswer RegistryEvent RegistryEvents RegistryInput RegistryRecord RegistrySnapshot
-      ReleaseRequest RenewResult RevokedLease RevokeReason RunChange RunDocument RunState SessionOptions
-      SqliteStoreOptions StoredLease TryAcquireOptions Work
+      Fence FencedExecOptions FencedStore FenceTableColumns FromHoldInput FromHoldOutput FromHoldWork
+      GrantedResult GuardedLease HeldResult Holder InspectLeasesOptions Inspector Isolation Json Lease
+      LeaseActorRef LeaseErrorCode LeaseLostOptions LeaseManagerOptions LeaseRecord LeaseRef
+      LeaseRegistryOptions LeaseSnapshot LeaseStore ListQuery LostReason ManagerEvents MemoryStoreOptions
+      MigrateOptions Migration OpenRequest OpenStoreOptions PostgresClient PostgresPool PostgresStatement
+      PostgresStoreOptions PostgresTransaction Reacquire RedisClient RedisCommand RedisStoreOptions
+      RegistryActorRef RegistryAnswer RegistryEvent RegistryEvents RegistryInput RegistryRecord
+      RegistrySnapshot ReleaseRequest RenewResult RevokedLease RevokeReason RunChange RunDocument RunState
+      SessionOptions SqliteStoreOptions StoredLease TryAcquireOptions Work
     `,
   },
   'machines/index.ts': {

@@ -5,6 +5,7 @@ import { LeaseFilter } from './lease-filter.ts';
 import type { Inspector } from './quiet-inspector.ts';
 import { quietInspector } from './quiet-inspector.ts';
 
+/** Which leases an inspector sees. */
 export interface InspectLeasesOptions {
   /** Which runs are shown. @default all */
   readonly only?: ((runId: string) => boolean) | undefined;

@@ -64,8 +64,9 @@ export class LeaseFilter<Event extends Inspected> {
   }
 
   #choose({ type, actorRef }: Event): boolean {
+    if (type !== '@xstate.actor') return false;
     const runId = idOf(actorRef);
-    if (type !== '@xstate.actor' || !this.wants(runId)) return false;
+    if (!this.wants(runId)) return false;
     this.#chosen.set(actorRef, runId);
     this.#runs.set(runId, (this.#runs.get(runId) ?? 0) + 1);
     return true;

@@ -8,7 +8,8 @@ import type { Inspector } from '../inspect/quiet-inspector.ts';
 import { quietInspector } from '../inspect/quiet-inspector.ts';
 import type { LeaseRef, StoredLease } from '../lease.ts';
 import { checkFunction } from '../options.ts';
-import type { CommitRequest, DocumentStore, OpenRequest, RunDocument } from '../session/documents.ts';
+import type { CommitRequest, OpenRequest, RunDocument } from '../session/documents.ts';
+import type { FencedStore } from '../session/fenced-store.ts';
 import type { Session, SessionOptions } from '../session/session.ts';
 import { openSession } from '../session/session.ts';
 import type { NewestLease } from './lost-reason.ts';
@@ -30,7 +31,6 @@ import type {
   AcquireResult,
   CallOptions,
   LeaseRecord,
-  LeaseStore,
   ListQuery,
   ReleaseRequest,
   RenewResult,
@@ -51,7 +51,7 @@ export interface MemoryStoreOptions {
  * A store in the memory of this process, on the registry's own machines: for tests and single processes. It remembers the
  * fence of every run it has seen. One counter gives the tokens of all runs.
  */
-export class MemoryStore implements LeaseStore, DocumentStore {
+export class MemoryStore implements FencedStore {
   readonly durability = {
     survives: 'nothing',
     warnings: ['Leases and tokens end with the process.'],

@@ -3,8 +3,9 @@ import { homedir } from 'node:os';
 import { dirname } from 'node:path';
 import { StoreUnavailableError } from '../errors.ts';
 import { checkObject, checkString, rangeError } from '../options.ts';
-import type { LeaseStore } from './store.ts';
+import type { FencedStore } from '../session/fenced-store.ts';
 
+/** How the store that a URL names is used. */
 export interface OpenStoreOptions {
   /** SQLite: so long a call waits for the file's lock, in seconds. @default 5 */
   readonly busyTimeoutSeconds?: number | undefined;
@@ -12,7 +13,7 @@ export interface OpenStoreOptions {
   readonly requestTimeoutSeconds?: number | undefined;
 }
 
-type Opener = (url: string, options: OpenStoreOptions) => Promise<LeaseStore>;
+type Opener = (url: string, options: OpenStoreOptions) => Promise<FencedStore>;
 
 /** By what a URL begins with. */
 const OPENERS: Readonly<Record<string, Opener>> = {
@@ -41,7 +42,7 @@ const OPENERS: Readonly<Record<string, Opener>> = {
  * await using store = await openStore('sqlite:./leases.db');
  * const result = await store.acquire({ runId: 'job-42', workerId: 'a', acquisitionId: randomUUID(), ttlSeconds: 30 });
  */
-export async function openStore(url: string, options: OpenStoreOptions = {}): Promise<LeaseStore> {
+export async function openStore(url: string, options: OpenStoreOptions = {}): Promise<FencedStore> {
   checkString('url', url);
   checkObject('options', options);
   const scheme = /^[a-z]+:/.exec(url)?.[0] ?? '';
@@ -50,13 +51,13 @@ export async function openStore(url: string, options: OpenStoreOptions = {}): Pr
   return open(url, options);
 }
 
-async function openMemory(url: string): Promise<LeaseStore> {
+async function openMemory(url: string): Promise<FencedStore> {
   if (url !== 'memory:') throw rangeError('url', 'to be `memory:` and no more', url);
   const { MemoryStore } = await import('./memory.ts');
   return new MemoryStore();
 }
 
-async function openSqlite(url: string, { busyTimeoutSeconds }: OpenStoreOptions): Promise<LeaseStore> {
+async function openSqlite(url: string, { busyTimeoutSeconds }: OpenStoreOptions): Promise<FencedStore> {
   const file = sqlitePath(url);
   const [{ loadSqliteDriver }, { SqliteStore }] = await Promise.all([
     import('./sqlite/drivers.ts'),
@@ -72,12 +73,12 @@ async function openSqlite(url: string, { busyTimeoutSeconds }: OpenStoreOptions)
   }
 }
 
-async function openPostgres(url: string, { requestTimeoutSeconds }: OpenStoreOptions): Promise<LeaseStore> {
+async function openPostgres(url: string, { requestTimeoutSeconds }: OpenStoreOptions): Promise<FencedStore> {
   const { PostgresStore } = await import('./postgres.ts');
   return PostgresStore.open({ url, requestTimeoutSeconds });
 }
 
-async function openRedis(url: string, { requestTimeoutSeconds }: OpenStoreOptions): Promise<LeaseStore> {
+async function openRedis(url: string, { requestTimeoutSeconds }: OpenStoreOptions): Promise<FencedStore> {
   const { RedisStore } = await import('./redis.ts');
   return RedisStore.open({ url, requestTimeoutSeconds });
 }

@@ -2,7 +2,8 @@ import { leaseIdOf } from '../../machines/lease.rules.ts';
 import { StateLostError } from '../errors.ts';
 import type { LeaseRef } from '../lease.ts';
 import { toFencingToken } from '../options.ts';
-import type { CommitRequest, DocumentStore, OpenRequest, RunDocument } from '../session/documents.ts';
+import type { CommitRequest, OpenRequest, RunDocument } from '../session/documents.ts';
+import type { FencedStore } from '../session/fenced-store.ts';
 import type { Session, SessionOptions } from '../session/session.ts';
 import { openSession } from '../session/session.ts';
 import { checkFenceTable, type FenceTableColumns } from './fence-table.ts';
@@ -32,7 +33,6 @@ import type {
   CallOptions,
   Durability,
   LeaseRecord,
-  LeaseStore,
   ListQuery,
   ReleaseRequest,
   RenewResult,
@@ -53,7 +53,7 @@ export type { PostgresStoreOptions } from './postgres/open.ts';
  * behind in the session, so that it works through a pooler in transaction mode. A grant is on disk before it is returned,
  * whatever `synchronous_commit` the role has.
  */
-export class PostgresStore implements LeaseStore, DocumentStore {
+export class PostgresStore implements FencedStore {
   readonly durability: Durability;
   readonly #opened: OpenedPool;
   readonly #caller: Caller;

@@ -11,7 +11,8 @@ import {
   checkRevokeRequest,
   nextFencingToken,
 } from './requests.ts';
-import type { CommitRequest, DocumentStore, OpenRequest, RunDocument } from '../session/documents.ts';
+import type { CommitRequest, OpenRequest, RunDocument } from '../session/documents.ts';
+import type { FencedStore } from '../session/fenced-store.ts';
 import type { Session, SessionOptions } from '../session/session.ts';
 import { openSession } from '../session/session.ts';
 import { connect } from './sqlite/connect.ts';
@@ -30,7 +31,6 @@ import type {
   Durability,
   HeldResult,
   LeaseRecord,
-  LeaseStore,
   ListQuery,
   ReleaseRequest,
   RenewResult,
@@ -49,7 +49,7 @@ const PAGE_ROWS = 500;
  *
  * It cannot push: a file tells nobody that it changed, and looking costs as much as asking. So there is no `changes`.
  */
-export class SqliteStore implements LeaseStore, DocumentStore {
+export class SqliteStore implements FencedStore {
   readonly durability: Durability;
   readonly #connection: SqliteConnection;
   readonly #fences: SqliteFences;

@@ -1,9 +1,7 @@
 /** The rules of fenced sessions, as sentences, for every store that offers them. Titles name their statements. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import type { DocumentStore, LeaseStore, Session, SessionOptions, StoredLease } from '../../src/index.ts';
-
-export type FencedStore = LeaseStore & DocumentStore & { session(options: SessionOptions): Promise<Session> };
+import type { FencedStore, Session, SessionOptions, StoredLease } from '../../src/index.ts';
 
 export interface SessionHarness {
   readonly store: FencedStore;

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, it } from 'vitest';
 import { openStore } from '../../src/index.ts';
-import type { FencedStore } from './session-rules.ts';
 import { sessionRules, severalRunsRules } from './session-rules.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'lessor-session-'));
@@ -12,7 +11,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('sessions on SQLite', () => {
   it.each(Object.entries({ ...sessionRules, ...severalRunsRules }))('%s', async (_title, rule) => {
-    await using store = (await openStore(`sqlite:${join(folder, 'leases.db')}`)) as FencedStore;
+    await using store = await openStore(`sqlite:${join(folder, 'leases.db')}`);
     await rule({ store, ttlSeconds: 0.2, advance: (seconds) => sleep(seconds * 1000 + 5) });
   });
 });

@@ -25,6 +25,7 @@ export interface PostgresNotification {
   readonly payload?: string | undefined;
 }
 
+/** A statement as `pg` takes it. */
 export interface PostgresStatement {
   readonly text: string;
   readonly values?: unknown[];

@@ -4,6 +4,7 @@ import { checkOut, giveBack, openPool, type PostgresClient, type PostgresConnect
 import { toStoreError } from './errors.ts';
 import { MIGRATIONS, SCHEMA_VERSION } from './schema.ts';
 
+/** Where to install the schema. */
 export interface MigrateOptions extends PostgresConnection {
   /** The schema to install into. It holds nothing else. @default 'lessor' */
   readonly schema?: string | undefined;

@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { StoredLease } from '../../src/lease.ts';
+import { redisFunctionLibrary, RedisStore } from '../../src/stores/redis.ts';
+import { findRedis, startRedis, type Redis as RedisServer } from '../services/redis.ts';
+import { sessionRules, severalRunsRules } from './session-rules.ts';
+
+const found = await findRedis();
+
+describe.skipIf(found === null)('sessions and fenced commands on Redis', () => {
+  let server: RedisServer;
+  let client: Redis;
+  let store: RedisStore;
+
+  beforeAll(async () => {
+    server = await startRedis();
+    client = new Redis(server.url);
+    store = await RedisStore.open({ client });
+  }, 60_000);
+
+  afterAll(async () => {
+    await store.close();
+    await client.quit();
+    await server.close();
+  });
+
+  it.each(Object.entries({ ...sessionRules, ...severalRunsRules }))('%s', async (_title, rule) => {
+    await rule({ store, ttlSeconds: 0.3, advance: (seconds) => sleep(seconds * 1000 + 20) });
+  });
+
+  async function acquire(workerId: string, runId = `run-${randomUUID()}`, ttlSeconds = 60): Promise<StoredLease> {
+    const result = await store.acquire({ runId, workerId, ttlSeconds, acquisitionId: randomUUID() });
+    if (result.status !== 'granted') throw new Error('held');
+    return result.lease;
+  }
+
+  it('TK7 fenced commands run in one step under the newest lease, and give their results', async () => {
+    const lease = await acquire('worker-a');
+    const key = `job:${lease.runId}`;
+    const results = await store.fenced(lease).exec([
+      ['HSET', key, 'status', 'running', 'count', 1],
+      ['HINCRBY', key, 'count', 2],
+      ['HGET', key, 'status'],
+      ['LPUSH', key, 'not a list'],
+    ]);
+    expect(results.slice(0, 2).map(Number)).toEqual([2, 3]);
+    expect(String(results[2])).toBe('running');
+    expect(String(results[3])).toContain('WRONGTYPE');
+    await store.renew([lease], 60);
+    await store.fenced(lease).exec([['HSET', key, 'status', 'done']]);
+    expect(await client.hget(key, 'status')).toBe('done');
+  });
+
+  it('B17 B18 fenced commands of an older, released or foreign lease do not run', async () => {
+    const late = await acquire('worker-a', undefined, 0.2);
+    const key = `job:${late.runId}`;
+    await sleep(250);
+    await store.fenced(late).exec([['SET', key, 'late but alone']]);
+    const next = await acquire('worker-b', late.runId);
+    const write = (lease: StoredLease) => store.fenced(lease).exec([['SET', key, lease.workerId]]);
+    await expect(write(late)).rejects.toMatchObject({ code: 'LEASE_LOST', reason: 'superseded' });
+    await expect(write({ ...next, acquisitionId: 'another' })).rejects.toMatchObject({ reason: 'superseded' });
+    await expect(write({ ...next, fencingToken: next.fencingToken + 5 })).rejects.toMatchObject({ reason: 'unknown' });
+    expect(await client.get(key)).toBe('late but alone');
+    await write(next);
+    await store.release(next);
+    await expect(write(next)).rejects.toMatchObject({ reason: 'released' });
+    expect(await client.get(key)).toBe('worker-b');
+  });
+
+  it('the function library refuses the older worker of any client', async () => {
+    await client.call('FUNCTION', 'LOAD', 'REPLACE', redisFunctionLibrary);
+    const late = await acquire('worker-a', undefined, 0.2);
+    const key = `job:${late.runId}`;
+    const call = ({ runId, workerId, fencingToken, acquisitionId }: StoredLease, value: string) =>
+      client.call(
+        'FCALL',
+        'lessor_exec',
+        2,
+        store.leaseKey(runId),
+        key,
+        workerId,
+        fencingToken,
+        acquisitionId,
+        'SET',
+        key,
+        value,
+      );
+    await call(late, 'first');
+    await sleep(250);
+    const next = await acquire('worker-b', late.runId);
+    await expect(call(late, 'late')).rejects.toThrow('LEASELOST');
+    expect(await client.get(key)).toBe('first');
+    await call(next, 'next');
+    await call({ ...next, acquisitionId: '' }, 'by token');
+    expect(await client.get(key)).toBe('by token');
+  });
+
+  it('commands that are none are refused before any I/O', async () => {
+    const lease = await acquire('worker-a');
+    for (const commands of [[], 'SET', [[]], [[7]]] as never[]) {
+      await expect(store.fenced(lease).exec(commands)).rejects.toThrow(/`commands/);
+    }
+    expect(() => store.fenced({ ...lease, fencingToken: 0 })).toThrow(RangeError);
+    expect(() => store.fenced(undefined as never)).toThrow(TypeError);
+  });
+});
