@@ -50,6 +50,8 @@ export class LeaseLostError extends LeaseError {
   readonly result: unknown;
   /** What the work threw after its lease was lost, where there was work. */
   readonly workError: unknown;
+  /** How long before the loss the last good request was sent, where the lease was held by a manager. */
+  readonly sinceRenewalSeconds: number | undefined;
 
   constructor(lease: Omit<LeaseRef, 'acquisitionId'>, reason: LostReason, options: LeaseLostOptions = {}) {
     super(`Lost the lease on run ${quote(lease.runId)} (token ${lease.fencingToken}): ${reason}`, options);
@@ -59,6 +61,7 @@ export class LeaseLostError extends LeaseError {
     this.reason = reason;
     this.result = options.result;
     this.workError = options.workError;
+    this.sinceRenewalSeconds = undefined;
   }
 }
 
