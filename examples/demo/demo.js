@@ -8,11 +8,12 @@ import { fork } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openStore } from 'lessor';
 import { Report } from './report.js';
 
 const start = performance.now();
 const folder = mkdtempSync(join(tmpdir(), 'lessor-demo-'));
-const file = join(folder, 'demo.db');
+const url = `sqlite:${join(folder, 'demo.db')}`;
 const workers = [];
 
 console.log('Two workers, one run, leases of 2 seconds. Each write carries its fencing token.\n');
@@ -31,10 +32,10 @@ try {
   workerA.process.kill('SIGCONT');
   await Promise.all([workerA.said('is done'), workerB.said('is done')]);
 
-  const report = new Report(file);
+  const store = await openStore(url);
   console.log('\nWhat the storage has:');
-  console.table(report.lines());
-  report.close();
+  console.table(await new Report(store, 'monthly-report').lines());
+  await store.close();
 } finally {
   for (const worker of workers) worker.kill('SIGKILL');
   rmSync(folder, { recursive: true, force: true });
@@ -42,7 +43,7 @@ try {
 
 /** Starts a worker. `said` waits until it says something with those words in it. */
 function startWorker(workerId, lines) {
-  const worker = fork(new URL('worker.js', import.meta.url), [workerId, file, String(lines)]);
+  const worker = fork(new URL('worker.js', import.meta.url), [workerId, url, String(lines)]);
   workers.push(worker);
   worker.on('message', ({ text }) => show(workerId, text));
   const said = (words) =>

@@ -1,37 +1,38 @@
 /**
- * The storage: a table of the demo's own, in the same SQLite file as the leases. Each write carries the fencing token of
- * the lease under which it was prepared, and the storage takes it only while that lease is the newest of its run. Check
- * and write are one statement, so nothing can come in between. That is a fence.
+ * The storage: a document beside the leases, in the same store. A session is opened and committed under the lease that the
+ * writer has, and the store takes it only while that lease is the newest of its run. Check and write are one step, so
+ * nothing can come in between. That is a fence.
  */
-import Database from 'libsql';
+import { LeaseLostError } from 'lessor';
 
 export class Report {
-  #database;
-  #insert;
+  #store;
+  #runId;
 
-  constructor(file) {
-    this.#database = new Database(file);
-    this.#database.exec('PRAGMA busy_timeout = 2000');
-    this.#database.exec('CREATE TABLE IF NOT EXISTS report (line INTEGER, worker TEXT, token INTEGER)');
-    this.#insert = this.#database.prepare(`
-      INSERT INTO report (line, worker, token)
-      SELECT ?, worker_id, fencing_token
-        FROM lessor_lease
-       WHERE run_id = ? AND fencing_token = ? AND acquisition_id = ?
-         AND expires_at IS NOT NULL -- not released
-    `);
+  constructor(store, runId) {
+    this.#store = store;
+    this.#runId = runId;
   }
 
   /** Writes the line, and tells whether the storage took it. */
-  write(line, { runId, fencingToken, acquisitionId }) {
-    return this.#insert.run(line, runId, fencingToken, acquisitionId).changes === 1;
+  async write(line, lease) {
+    const { workerId, fencingToken } = lease;
+    try {
+      const session = await this.#store.session({ workerId, runs: [this.#runId], fence: lease });
+      const report = session.run(this.#runId);
+      const lines = (await report.read('lines')) ?? [];
+      report.write('lines', lines.concat({ line, worker: workerId, token: fencingToken }));
+      await session.commit();
+      return true;
+    } catch (error) {
+      if (error instanceof LeaseLostError) return false;
+      throw error;
+    }
   }
 
-  lines() {
-    return this.#database.prepare('SELECT line, worker, token FROM report ORDER BY rowid').all();
-  }
-
-  close() {
-    this.#database.close();
+  /** What it has. Whoever only reads needs no lease. */
+  async lines() {
+    const session = await this.#store.session({ workerId: 'reader', runs: [this.#runId], fence: 'none' });
+    return (await session.run(this.#runId).read('lines')) ?? [];
   }
 }
