@@ -4,26 +4,21 @@ import { fromCallback } from 'xstate';
 
 export function expiredLeases(store, { prefix, pollSeconds = 0.25 }) {
   return fromCallback(({ sendBack }) => {
-    const { signal, abort } = stopper();
-    void watch(signal);
-    return abort;
-
-    async function watch() {
-      while (!signal.aborted) {
-        try {
-          for await (const { runId, fencingToken } of store.list({ prefix, state: 'expired' }, { signal })) {
-            if (!signal.aborted) sendBack({ type: 'lease.expired', jobId: runId, fencingToken });
-          }
-        } catch {
-          // The store does not answer. What has expired is still so in the next round.
-        }
-        await sleep(pollSeconds * 1000, undefined, { signal }).catch(() => {});
-      }
-    }
+    const controller = new AbortController();
+    void watch(sendBack, controller.signal);
+    return () => controller.abort();
   });
-}
 
-function stopper() {
-  const controller = new AbortController();
-  return { signal: controller.signal, abort: () => controller.abort() };
+  async function watch(tell, signal) {
+    while (!signal.aborted) {
+      try {
+        for await (const { runId, fencingToken } of store.list({ prefix, state: 'expired' }, { signal })) {
+          if (!signal.aborted) tell({ type: 'lease.expired', jobId: runId, fencingToken });
+        }
+      } catch {
+        // The store does not answer. What has expired is still so in the next round.
+      }
+      await sleep(pollSeconds * 1000, undefined, { signal }).catch(() => {});
+    }
+  }
 }

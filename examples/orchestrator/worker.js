@@ -44,7 +44,7 @@ async function write(lease, status) {
     if ((await job.read('status')) === 'done') return false;
     const history = (await job.read('history')) ?? [];
     job.write('status', status);
-    job.write('history', [...history, { status, workerId, fencingToken: lease.fencingToken }]);
+    job.write('history', history.concat({ status, workerId, fencingToken: lease.fencingToken }));
     await session.commit();
     return true;
   } catch (error) {
