@@ -14,7 +14,7 @@ const MOST_LINES = 250;
 const TIMERS: Readonly<Record<string, string>> = {
   'src/stores/postgres/caller.ts': 'ends a request that is not answered',
   'src/stores/postgres/listener.ts': 'listens again after its connection was cut',
-  'src/stores/redis/calls.ts': 'ends a request that is not answered',
+  'src/stores/redis/deadlines.ts': 'ends a request that is not answered',
   'src/stores/sqlite/turns.ts': 'asks again for the lock on the file',
 };
 

@@ -1,4 +1,3 @@
-import { StoreUnavailableError, type StateLostError } from '../errors.ts';
 import type { LeaseRef } from '../lease.ts';
 import type { CommitRequest, OpenRequest, RunDocument } from '../session/documents.ts';
 import type { FencedStore } from '../session/fenced-store.ts';
@@ -6,15 +5,15 @@ import type { Session, SessionOptions } from '../session/session.ts';
 import { openSession } from '../session/session.ts';
 import { answerOf, grantedOf, heldOf, recordOf, revokedOf, toMicroseconds } from './redis/answers.ts';
 import type { Answer } from './redis/answers.ts';
-import { RedisCalls, stateLost } from './redis/calls.ts';
 import { RedisChanges } from './redis/changes.ts';
 import { RedisDocuments } from './redis/documents.ts';
 import { FencedCommands } from './redis/fenced.ts';
 import { RedisKeys, bucketOf, hashTag } from './redis/keys.ts';
 import { listRuns } from './redis/listing.ts';
+import { MarkedCalls } from './redis/marked-calls.ts';
 import { openRedis, type OpenRedis, type RedisStoreOptions } from './redis/open.ts';
 import { renewalsOf } from './redis/renewals.ts';
-import { ACQUIRE, LIST, READ, RELEASE, RENEW, REVOKE, type Script } from './redis/scripts.ts';
+import { ACQUIRE, LIST, READ, RELEASE, RENEW, REVOKE } from './redis/scripts.ts';
 import {
   checkAcquireRequest,
   checkLeaseRef,
@@ -64,22 +63,20 @@ const PAGE = 100;
 export class RedisStore implements FencedStore {
   readonly durability: Durability;
   readonly #redis: OpenRedis;
-  readonly #calls: RedisCalls;
+  readonly #calls: MarkedCalls;
   readonly #keys: RedisKeys;
   readonly #changes: RedisChanges;
   readonly #documents: RedisDocuments;
-  #lost: StateLostError | undefined;
-  #closed = false;
 
   private constructor(redis: OpenRedis) {
     this.durability = redis.durability;
     this.#redis = redis;
-    this.#calls = redis.calls;
+    this.#calls = new MarkedCalls(redis);
     this.#keys = redis.keys;
     this.#changes = new RedisChanges(redis.connection, redis.keys);
     const { keys, markers, connection } = redis;
     const { isCluster } = connection;
-    this.#documents = new RedisDocuments({ keys, markers, isCluster, send: (...call) => this.#send(...call) });
+    this.#documents = new RedisDocuments({ keys, markers, isCluster, send: (...call) => this.#calls.send(...call) });
   }
 
   /**
@@ -101,7 +98,7 @@ export class RedisStore implements FencedStore {
     const { runId, workerId, acquisitionId, ttlSeconds, reacquire = 'extend' } = request;
     const keys = [this.#keys.lease(runId), this.#keys.runs(bucketOf(runId))];
     const args = [workerId, acquisitionId, toMicroseconds(ttlSeconds), reacquire];
-    const answer = await this.#ask(ACQUIRE, runId, keys, args, options);
+    const answer = await this.#calls.ask(ACQUIRE, runId, keys, args, options);
     switch (answer[0]) {
       case 'held':
         return heldOf(answer);
@@ -115,12 +112,12 @@ export class RedisStore implements FencedStore {
   /** One script for the leases of a bucket, all sent at once. */
   async renew(leases: readonly LeaseRef[], ttlSeconds: number, options?: CallOptions): Promise<readonly RenewResult[]> {
     checkRenewRequest(leases, ttlSeconds, options);
-    this.#checkOpen(options);
+    this.#calls.checkOpen(options);
     const ttl = toMicroseconds(ttlSeconds);
     return renewalsOf(leases, async (bucket, batch) => {
       const keys = batch.map(({ runId }) => this.#keys.lease(runId));
       const refs = batch.flatMap((lease) => [lease.workerId, String(lease.fencingToken), lease.acquisitionId]);
-      const reply = await this.#send(RENEW, bucket, keys, [ttl, ...refs], true, options);
+      const reply = await this.#calls.send(RENEW, bucket, keys, [ttl, ...refs], true, options);
       return (reply[1] as readonly unknown[]).map(answerOf);
     });
   }
@@ -129,13 +126,13 @@ export class RedisStore implements FencedStore {
     checkReleaseRequest(lease, options);
     const { runId, workerId, acquisitionId, fencingToken = '' } = lease;
     const args = [workerId, acquisitionId, String(fencingToken)];
-    const [status] = await this.#ask(RELEASE, runId, [this.#keys.lease(runId)], args, options);
+    const [status] = await this.#calls.ask(RELEASE, runId, [this.#keys.lease(runId)], args, options);
     return status === 'released';
   }
 
   async revoke(runId: string, why: RevokeReason, options?: CallOptions): Promise<RevokedLease | null> {
     checkRevokeRequest(runId, why, options);
-    const answer = await this.#ask(REVOKE, runId, [this.#keys.lease(runId)], [why.by, why.reason], options);
+    const answer = await this.#calls.ask(REVOKE, runId, [this.#keys.lease(runId)], [why.by, why.reason], options);
     return answer[0] === 'free' ? null : revokedOf(runId, answer);
   }
 
@@ -148,7 +145,7 @@ export class RedisStore implements FencedStore {
   /** At most some 16,000 names are held at a time. A run whose first lease begins meanwhile may be left out. */
   async *list(query: ListQuery = {}, options?: CallOptions): AsyncIterableIterator<LeaseRecord> {
     checkListQuery(query, options);
-    this.#checkOpen(options);
+    this.#calls.checkOpen(options);
     const { prefix = '', workerId, state } = query;
     for await (const runIds of listRuns(prefix, (...page) => this.#readPage(...page, options))) {
       for (let start = 0; start < runIds.length; start += PAGE) {
@@ -186,7 +183,7 @@ export class RedisStore implements FencedStore {
   /** Commands of the user's own, run in one step with the check of the lease. See {@link FencedCommands}. */
   fenced(lease: LeaseRef): FencedCommands {
     checkLeaseRef(lease);
-    return new FencedCommands(lease, this.#keys, (...call) => this.#send(...call));
+    return new FencedCommands(lease, this.#keys, (...call) => this.#calls.send(...call));
   }
 
   /** What a key's name must hold to lie in the run's slot of a cluster, as `{17}`. */
@@ -203,16 +200,14 @@ export class RedisStore implements FencedStore {
 
   /** Over a connection of its own. What comes first, once the server has begun to send them, is one hint for each run. */
   changes(runIds: readonly string[], { signal }: { readonly signal: AbortSignal }): AsyncIterable<RunChange> {
-    this.#checkOpen();
+    this.#calls.checkOpen();
     return this.#changes.of(runIds, signal);
   }
 
   /** Ends the store's own connections; a client that was given stays open. Calls that are on their way are unknown. */
   async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
+    if (!this.#calls.close()) return;
     this.#changes.close();
-    this.#calls.close();
     this.#redis.connection.end();
   }
 
@@ -220,54 +215,12 @@ export class RedisStore implements FencedStore {
     return this.close();
   }
 
-  #checkOpen(options?: CallOptions): void {
-    if (this.#closed) throw new StoreUnavailableError('The Redis store was closed');
-    if (this.#lost) throw stateLost();
-    options?.signal?.throwIfAborted();
-  }
-
   #read(runId: string, options: CallOptions | undefined): Promise<Answer> {
-    return this.#ask(READ, runId, [this.#keys.lease(runId)], [], options, false);
+    return this.#calls.ask(READ, runId, [this.#keys.lease(runId)], [], options, false);
   }
 
   async #readPage(bucket: number, first: string, count: number, options?: CallOptions): Promise<readonly string[]> {
     const keys = [this.#keys.runs(bucket)];
-    return answerOf((await this.#send(LIST, bucket, keys, [first, '+', String(count)], false, options))[1]);
-  }
-
-  /** A call on one run. */
-  async #ask(
-    script: Script,
-    runId: string,
-    keys: readonly string[],
-    args: readonly string[],
-    options: CallOptions | undefined,
-    writes = true,
-  ): Promise<Answer> {
-    const answer = answerOf(await this.#send(script, bucketOf(runId), keys, args, writes, options));
-    if (answer[0] !== 'damaged') return answer;
-    throw new StoreUnavailableError(`The record of run ${JSON.stringify(runId)} in Redis is damaged: it lacks a field`);
-  }
-
-  /** Every script gets the marker first, and says when it is not what this store has seen. */
-  async #send(
-    script: Script,
-    bucket: number,
-    keys: readonly string[],
-    args: readonly string[],
-    writes: boolean,
-    options: CallOptions | undefined,
-  ): Promise<readonly unknown[]> {
-    this.#checkOpen(options);
-    const call = {
-      script,
-      keys: [this.#keys.marker(bucket), ...keys],
-      args: [this.#redis.markers[bucket]!, ...args],
-      writes,
-    };
-    const reply = (await this.#calls.run(call, options)) as readonly unknown[];
-    if (String(reply[0]) !== 'gone') return reply;
-    this.#lost ??= stateLost();
-    throw this.#lost;
+    return answerOf((await this.#calls.send(LIST, bucket, keys, [first, '+', String(count)], false, options))[1]);
   }
 }

@@ -172,7 +172,7 @@ describe.runIf(canStep)("RD4. A step of the server's clock costs exclusiveness o
 });
 
 describe.runIf(canStep)("AQ3. A worker's wrong clock changes nothing", () => {
-  it('no time of the client reaches the server: expiry is the server’s now and the ttl, whatever the worker thinks', async () => {
+  it('no time of the client reaches the server: expiry is the now of the server and the ttl, whatever the worker thinks', async () => {
     const server = await startRedis({ steppableClock: true });
     // To a server an hour ahead every worker's clock is an hour late.
     server.setClock(3600);

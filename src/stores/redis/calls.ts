@@ -1,5 +1,5 @@
 /** One script per call, sent once and answered within its time, or the error that says what is known. */
-import { OutcomeUnknownError, StateLostError, StoreUnavailableError } from '../../errors.ts';
+import { OutcomeUnknownError, StoreUnavailableError } from '../../errors.ts';
 import type { CallOptions } from '../store.ts';
 import type { RedisConnection } from './connection.ts';
 import { Deadlines } from './deadlines.ts';
@@ -109,12 +109,4 @@ interface Ends {
   readonly late: () => unknown;
   readonly aborted: (reason: unknown) => unknown;
   readonly failed: (error: unknown) => unknown;
-}
-
-/** The server no longer has the marker that this store has seen there. */
-export function stateLost(): StateLostError {
-  return new StateLostError(
-    'Redis has forgotten leases that it had acknowledged: it was flushed, restarted without its data, or replaced by ' +
-      'another. Let the work under every lease end, then open the store anew. Tokens go on rising, by the server’s clock',
-  );
 }
