@@ -1,8 +1,12 @@
 /** The door of the command: what was typed, checked once, or a `UsageError` that says what was expected. */
 import type { RunState } from '../lease.ts';
 import { checkOneOf } from '../options.ts';
+import type { FenceTableInvocation } from './fence-table.ts';
+import { parseFenceTable } from './fence-table.ts';
 import type { Topic } from './help.ts';
 import { topics } from './help.ts';
+import type { MigrateInvocation } from './migrate.ts';
+import { parseMigrate } from './migrate.ts';
 import { UsageError, checked, onlyRun, parse, toName, toSeconds } from './usage.ts';
 
 export interface RunInvocation {
@@ -62,6 +66,8 @@ export type Invocation =
   | ReleaseInvocation
   | WatchInvocation
   | ScenariosInvocation
+  | MigrateInvocation
+  | FenceTableInvocation
   | { readonly name: 'help'; readonly topic: Topic }
   | { readonly name: 'version' };
 
@@ -91,6 +97,10 @@ export function parseInvocation(args: readonly string[]): Invocation {
       return parseWatch(rest);
     case 'scenarios':
       return parseScenarios(rest);
+    case 'migrate':
+      return parseMigrate(rest);
+    case 'fence-table':
+      return parseFenceTable(rest);
     case 'lessor':
       throw new UsageError('lessor', 'Expected a command, got "lessor"');
   }
@@ -101,7 +111,7 @@ function toTopic(name: string): Topic {
   if (topic === undefined) {
     throw new UsageError(
       'lessor',
-      `Expected a command (run, list, show, release, watch or scenarios), got ${JSON.stringify(name)}`,
+      `Expected a command (run, list, show, release, watch, scenarios, migrate or fence-table), got ${JSON.stringify(name)}`,
     );
   }
   return topic;

@@ -1,6 +1,16 @@
 /** What `--help` says. It teaches: what happens, by example, with every exit code and variable. */
 
-export const topics = ['lessor', 'run', 'list', 'show', 'release', 'watch', 'scenarios'] as const;
+export const topics = [
+  'lessor',
+  'run',
+  'list',
+  'show',
+  'release',
+  'watch',
+  'scenarios',
+  'migrate',
+  'fence-table',
+] as const;
 export type Topic = (typeof topics)[number];
 
 const store = `      --store URL     Where leases are kept: sqlite:/path/to/leases.db, postgres://..., redis://...
@@ -19,6 +29,8 @@ Usage: lessor COMMAND ...
                                  take RUN away from the worker that has it
   lessor watch RUN...            what happens to runs, as it happens
   lessor scenarios               how a lease must behave, case by case, to test an implementation
+  lessor migrate                 install the schema of the leases in PostgreSQL
+  lessor fence-table TABLE       refuse late writes in a table of yours
   lessor COMMAND --help          more, with examples
   lessor --version
 
@@ -160,5 +172,52 @@ Example:
 Exit codes: 0, 64 for wrong arguments.
 `;
 
+const migrate = `Installs the schema of the leases in a PostgreSQL database, or brings it up to this version.
+
+Usage: lessor migrate --store postgres://... [--schema NAME]
+
+      --store URL     The database. Default: $LESSOR_STORE. Other stores make their tables themselves.
+      --schema NAME   Holds the leases and nothing else. Default: lessor.
+
+Example:
+  $ lessor migrate --store postgres://db/app
+
+Running it again changes nothing, and several at once wait for each other.
+Exit codes: 0, 64 for wrong arguments, 69 when nothing was changed: no server, no right, or a newer schema.
+`;
+
+const fenceTable = `Puts the fence into a table of yours: its rows are then written only with the newest fencing token of their run,
+by any client in any language.
+
+Usage: lessor fence-table TABLE --run COLUMN --token COLUMN [options]
+       lessor fence-table TABLE --remove [options]
+
+      --run COLUMN    The column that names the run.
+      --token COLUMN  The column for the token, a number. Whoever writes a row under a lease writes its token there.
+      --remove        Takes the fence away again.
+      --print         Only prints the SQL, for a migration of yours. Nothing is asked of the store.
+      --schema NAME   PostgreSQL: the schema of the leases. Default: lessor.
+${store}
+                      The table is in the same database or file.
+
+Examples:
+  $ lessor fence-table jobs --run id --token fencing_token
+  $ lessor fence-table app.jobs --run id --token fencing_token --store postgres://db/app --print > fence.sql
+
+An update that leaves the token column out goes by the token that the row carries, and so does a deletion.
+Rows of runs that were never leased carry no token.
+Exit codes: 0, 64 for wrong arguments or a missing table, 69 when the store could not be asked.
+`;
+
 /** The help text of a command, or of lessor as a whole. */
-export const helpTexts: Readonly<Record<Topic, string>> = { lessor, run, list, show, release, watch, scenarios };
+export const helpTexts: Readonly<Record<Topic, string>> = {
+  lessor,
+  run,
+  list,
+  show,
+  release,
+  watch,
+  scenarios,
+  migrate,
+  'fence-table': fenceTable,
+};

@@ -40,6 +40,10 @@ async function perform(invocation: Invocation): Promise<number> {
       await using store = await open(resolveStoreUrl(invocation.store));
       return await ask(store, invocation);
     }
+    case 'migrate':
+      return (await import('./migrate.ts')).migrate(invocation, resolveStoreUrl(invocation.store));
+    case 'fence-table':
+      return (await import('./fence-table.ts')).fenceTable(invocation, resolveStoreUrl(invocation.store));
     default:
       return invocation satisfies never;
   }

@@ -72,7 +72,7 @@ describe('arguments', () => {
 
   const bad: ReadonlyArray<readonly [readonly string[], RegExp]> = [
     [[], /Expected a command/],
-    [['rnu'], /Expected a command \(run, list, show, release, watch or scenarios\), got "rnu"/],
+    [['rnu'], /Expected a command \(run, list, show, release, watch, scenarios, migrate or fence-table\), got "rnu"/],
     [['lessor'], /got "lessor"/],
     [['run'], /Expected RUN/],
     [['run', 'r'], /Expected a command after --/],
