@@ -19,11 +19,11 @@ beforeAll(() => {
   mkdirSync(modules);
   symlinkSync(ROOT, join(modules, 'lessor'));
   symlinkSync(join(ROOT, 'node_modules/xstate'), join(modules, 'xstate'));
-  const programs = documentSnippets().filter(
+  const program = documentSnippets().find(
     ({ where, code }) => where.startsWith('docs/embedding.md') && code.includes('orchestrator.json'),
   );
-  expect(programs.length).toBe(1);
-  writeFileSync(join(folder, 'program.mjs'), transformSync(programs[0]!.code, { loader: 'ts' }).code);
+  if (program === undefined) throw new Error('docs/embedding.md shows no program that keeps a snapshot');
+  writeFileSync(join(folder, 'program.mjs'), transformSync(program.code, { loader: 'ts' }).code);
 });
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
