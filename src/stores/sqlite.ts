@@ -97,11 +97,14 @@ export class SqliteStore implements FencedStore {
 
   async release(lease: ReleaseRequest, options?: CallOptions): Promise<boolean> {
     checkReleaseRequest(lease, options);
+    const { runId, workerId, acquisitionId, fencingToken = null } = lease;
     return this.#connection.write(() => {
-      const { row } = this.#connection.look(lease.runId);
-      if (!isCurrentRow(row) || !names(lease, row)) return false;
-      this.#statements.release.run(lease.runId);
-      return true;
+      const { marker } = this.#connection;
+      const { changes } = this.#statements.release.run(runId, workerId, acquisitionId, fencingToken, marker);
+      if (Number(changes) > 0) return true;
+      // Perhaps for the marker's sake, which is looked at with the time.
+      this.#connection.now();
+      return false;
     }, options);
   }
 

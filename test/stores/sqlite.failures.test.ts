@@ -76,12 +76,24 @@ function testFailures(driver: DriverName): void {
     expect(await rejection(store.acquire(requestFor({})))).toBeInstanceOf(StateLostError);
     const half = connect(driver, file);
     expect(await rejection(SqliteStore.open({ database: half }))).toBeInstanceOf(StateLostError);
-    hand.exec('DROP TABLE lessor_lease; DROP TABLE lessor_meta');
+    hand.exec('DROP TABLE lessor_lease; DROP TABLE lessor_document; DROP TABLE lessor_meta');
     await (await SqliteStore.open({ database: half })).close();
     expect(await rejection(store.read('run'))).toBeInstanceOf(StateLostError);
     expect(await rejection(store.list()[Symbol.asyncIterator]().next())).toBeInstanceOf(StateLostError);
     hand.close();
     half.close();
+  });
+
+  it('B10 a release frees nothing in a file whose marker is another', async () => {
+    const file = newFile();
+    await using store = await openFile(driver, file);
+    const lease = await grant(store);
+    const hand = connect(driver, file);
+    hand.exec(`UPDATE lessor_meta SET value = 'another' WHERE key = 'marker'`);
+    expect(await rejection(store.release(lease))).toBeInstanceOf(StateLostError);
+    const row = hand.prepare('SELECT expires_at AS expiresAt FROM lessor_lease').get();
+    expect(row).toMatchObject({ expiresAt: lease.expiresAt });
+    hand.close();
   });
 
   it('a file that a newer version wrote is refused with what to do', async () => {
@@ -115,7 +127,7 @@ function testFailures(driver: DriverName): void {
       prepare(sql) {
         const statement = real.prepare(sql);
         if (sql !== 'COMMIT') return statement;
-        const run = (): unknown => {
+        const run: typeof statement.run = () => {
           if (broken) throw Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR', rawCode: 10 });
           return statement.run();
         };

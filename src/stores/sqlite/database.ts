@@ -6,7 +6,8 @@
  * - libsql takes a single null for a missing argument, and aborts the process when a closed connection is asked for its
  *   transaction;
  * - libsql leaks a little at every `prepare`, so each statement is prepared once;
- * - better-sqlite3's `get` swallows an error that comes with the end of a statement, so writes stand in a transaction.
+ * - better-sqlite3's `get` swallows an error that comes with the end of a statement, so writes stand in a transaction;
+ * - libsql leaves a statement open that finds the file locked, and then nothing can be committed: only BEGIN may find that.
  */
 export interface SqliteDatabase {
   exec(sql: string): unknown;
@@ -21,7 +22,13 @@ export interface SqliteDatabase {
 export interface SqliteStatement {
   get(...values: SqliteValue[]): unknown;
   all(...values: SqliteValue[]): unknown[];
-  run(...values: SqliteValue[]): unknown;
+  run(...values: SqliteValue[]): Changes;
+}
+
+/** What a statement did. */
+export interface Changes {
+  /** The rows that it changed. */
+  readonly changes: number | bigint;
 }
 
 export type SqliteValue = string | number | null;

@@ -60,8 +60,13 @@ const SQL = {
   writeDocument: `INSERT INTO lessor_document (run_id, version, json) VALUES (?, ?, ?)
     ON CONFLICT (run_id) DO UPDATE SET version = excluded.version, json = excluded.json`,
 
-  /** The row stays: without the last token that was issued, the next one could repeat it. */
-  release: `UPDATE lessor_lease SET expires_at = NULL WHERE run_id = ?`,
+  /**
+   * Frees exactly this lease, in the file of this marker, without a look before. The row stays: without the last token that
+   * was issued, the next one could repeat it.
+   */
+  release: `UPDATE lessor_lease SET expires_at = NULL
+    WHERE run_id = ? AND worker_id = ? AND acquisition_id = ? AND fencing_token = coalesce(?, fencing_token)
+      AND expires_at IS NOT NULL AND (SELECT value FROM lessor_meta WHERE key = 'marker') = ?`,
   revoke: `UPDATE lessor_lease SET expires_at = NULL, revoked_by = ?, revoked_reason = ?, revoked_at = ? WHERE run_id = ?`,
 } as const;
 
