@@ -115,8 +115,12 @@ describe.each(drivers.filter(({ missing }) => missing === undefined))('the fence
     expect(tx.prepare('SELECT fencing_token AS token FROM lessor_fence').get()).toMatchObject({ token: 1 });
   });
 
-  it('B18 a deferred transaction has the lock from its fence on: what it reads then stands until it commits', async () => {
+  it.each([
+    ['raised', false],
+    ['only looked at', true],
+  ])('B18 a deferred transaction has the lock from its fence on, when that was %s', async (_how, isRaised) => {
     const { next } = await takeOver();
+    if (isRaised) write(next, 'earlier');
     const late = connect(name, file);
     late.exec('PRAGMA busy_timeout = 0; BEGIN');
     tx.exec('BEGIN');

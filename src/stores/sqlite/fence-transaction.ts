@@ -2,28 +2,25 @@ import { ConflictError } from '../../errors.ts';
 import type { LeaseRef } from '../../lease.ts';
 import { checkSqliteDatabase, isInTransaction, isOpen, type SqliteDatabase, type SqliteStatement } from './database.ts';
 import { toStoreError } from './errors.ts';
-import { checkLease } from './fence.ts';
+import { raiseFence } from './fence.ts';
 import { prepareStatements, type SqliteStatements } from './statements.ts';
 
 /**
  * Takes the file's lock, as each statement does that may write, so that what is found then holds until the transaction ends.
  * By itself and unprepared: libsql leaves a prepared statement open that found the file locked, and with it the old state.
  */
-const LOCK = 'DELETE FROM lessor_fence WHERE 0';
+const LOCK = 'DELETE FROM lessor_meta WHERE 0';
 
-/** Raises the fence where the lease is its run's newest in the file with that marker. */
-const RAISE = `INSERT INTO lessor_fence (run_id, fencing_token, acquisition_id)
-  SELECT lease.run_id, lease.fencing_token, lease.acquisition_id
-  FROM lessor_lease AS lease LEFT JOIN lessor_fence AS fence ON fence.run_id = lease.run_id
-  WHERE lease.run_id = ? AND lease.worker_id = ? AND lease.fencing_token = ? AND lease.acquisition_id = ?
-    AND lease.expires_at IS NOT NULL AND (SELECT value FROM lessor_meta WHERE key = 'marker') = ?
-    AND (fence.run_id IS NULL OR fence.fencing_token < lease.fencing_token
-      OR fence.fencing_token = lease.fencing_token AND fence.acquisition_id = lease.acquisition_id)
-  ON CONFLICT (run_id) DO UPDATE SET fencing_token = excluded.fencing_token, acquisition_id = excluded.acquisition_id`;
+/** A row where the fence stands at the lease already, and the lease is its run's newest, in the file with that marker. */
+const RAISED = `SELECT 1 FROM lessor_fence AS fence JOIN lessor_lease AS lease ON lease.run_id = fence.run_id
+  WHERE fence.run_id = ? AND fence.fencing_token = ? AND fence.acquisition_id = ?
+    AND lease.fencing_token = fence.fencing_token AND lease.acquisition_id = fence.acquisition_id
+    AND lease.worker_id = ? AND lease.expires_at IS NOT NULL
+    AND (SELECT value FROM lessor_meta WHERE key = 'marker') = ?`;
 
 interface Prepared {
-  readonly raise: SqliteStatement;
-  /** To find out why a lease was refused. */
+  readonly raised: SqliteStatement;
+  /** For a fence that is to be raised or refused. */
   readonly statements: SqliteStatements;
 }
 
@@ -44,14 +41,11 @@ export function fenceTransaction(tx: SqliteDatabase, lease: LeaseRef, marker: st
   const { runId, workerId, fencingToken, acquisitionId } = lease;
   try {
     tx.exec(LOCK);
-    const { raise, statements } = prepare(tx);
-    const { changes } = raise.run(runId, workerId, fencingToken, acquisitionId, marker) as {
-      changes: number | bigint;
-    };
-    if (Number(changes) === 1) return;
+    const { raised, statements } = prepare(tx);
+    if (raised.get(runId, fencingToken, acquisitionId, workerId, marker) !== undefined) return;
     const { marker: found } = statements.glance.get() as { marker: string };
     if (found !== marker) throw elsewhere();
-    checkLease(statements, lease);
+    raiseFence(statements, lease);
   } catch (error) {
     throw isOvertaken(error)
       ? new ConflictError('The transaction read before another one wrote: roll it back, and begin anew', {
@@ -64,7 +58,7 @@ export function fenceTransaction(tx: SqliteDatabase, lease: LeaseRef, marker: st
 function prepare(tx: SqliteDatabase): Prepared {
   let known = prepared.get(tx);
   if (known === undefined) {
-    known = { raise: tx.prepare(RAISE), statements: prepareStatements(tx) };
+    known = { raised: tx.prepare(RAISED), statements: prepareStatements(tx) };
     prepared.set(tx, known);
   }
   return known;
