@@ -1,4 +1,3 @@
-import type { LeaseStore } from '../stores/store.ts';
 import type { StoreHarness } from './harness.ts';
 import type { Rule } from './rule.ts';
 import { freshRunId } from './rule.ts';
@@ -7,10 +6,10 @@ import { freshRunId } from './rule.ts';
 const LONGEST_TTL_SECONDS = 20;
 
 /**
- * Runs the rule on the store. Where time passes by itself, a failure proves nothing when the calls took a good part of the
- * ttl, so the rule is then measured with a longer one. That is no second chance: whatever fails in time has failed.
+ * Runs the rule on a store of its own. Where time passes by itself, a failure proves nothing when the calls took a good part of the
+ * ttl, so the rule is then measured with a longer one, on a new store. That is no second chance: whatever fails in time has failed.
  */
-export async function measured(rule: Rule, harness: StoreHarness, store: LeaseStore): Promise<void> {
+export async function measured(rule: Rule, harness: StoreHarness): Promise<void> {
   let { ttlSeconds } = harness;
   for (;;) {
     let waitedSeconds = 0;
@@ -19,6 +18,7 @@ export async function measured(rule: Rule, harness: StoreHarness, store: LeaseSt
       await harness.advance(seconds);
       waitedSeconds += seconds;
     };
+    const store = await harness.create();
     try {
       return await rule({ store, harness, ttlSeconds, runId: freshRunId(), anotherRun: freshRunId, advance });
     } catch (error) {
@@ -26,6 +26,8 @@ export async function measured(rule: Rule, harness: StoreHarness, store: LeaseSt
       const inTime = !harness.timePasses || lateSeconds < ttlSeconds / 4;
       if (inTime || ttlSeconds >= LONGEST_TTL_SECONDS) throw error;
       ttlSeconds *= 4;
+    } finally {
+      await store.close();
     }
   }
 }

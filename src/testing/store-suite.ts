@@ -81,22 +81,13 @@ function defineFamily({ describe, it }: TestRunner, harness: StoreHarness, famil
     for (const [sentence, rule] of Object.entries(family.rules)) {
       const reason = reasonToSkip(harness, family, sentence);
       if (reason === undefined) {
-        batch.add(sentence, () => onItsOwnStore(rule, harness));
+        batch.add(sentence, () => measured(rule, harness));
         it(sentence, () => batch.result(sentence));
       } else if (it.skip) {
         it.skip(`${sentence} (skipped: ${reason})`, async () => undefined);
       }
     }
   });
-}
-
-async function onItsOwnStore(rule: Rule, harness: StoreHarness): Promise<void> {
-  const store = await harness.create();
-  try {
-    await measured(rule, harness, store);
-  } finally {
-    await store.close();
-  }
 }
 
 function reasonToSkip(harness: StoreHarness, { needs }: RuleFamily, sentence: string): string | undefined {
