@@ -11,7 +11,7 @@ const leases = new LeaseManager(store, { workerId, ttlSeconds: Number(ttlSeconds
 
 process.on('message', ({ jobId }) => void doJob(jobId));
 process.once('disconnect', async () => {
-  await leases.close();
+  await leases.close().catch(() => {}); // a lease that could not be released runs out by itself
   await store.close();
 });
 process.on('SIGINT', () => {}); // Ctrl-C goes to the whole group; the orchestrator says what is to end
@@ -54,5 +54,6 @@ async function write(lease, status) {
 }
 
 function tell(type, facts = {}) {
-  if (process.connected) process.send({ type, workerId, ...facts });
+  // When the orchestrator is gone nobody needs to know.
+  if (process.connected) process.send({ type, workerId, ...facts }, () => {});
 }
