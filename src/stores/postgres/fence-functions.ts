@@ -73,21 +73,35 @@ const raise = (s: string): string => `
     CREATE FUNCTION ${s}.raise_fence(p_run text, p_worker text, p_token bigint, p_acquisition text) RETURNS void
     LANGUAGE plpgsql AS $$
     DECLARE
-      v_acquisition text := p_acquisition;
+      v_acquisition text;
       v_is_bounded boolean := current_setting('lock_timeout') <> '0';
+      v_set text;
     BEGIN
+      IF NOT v_is_bounded THEN v_set := set_config('lock_timeout', '5s', true); END IF;
+      UPDATE ${s}.fence SET acquisition_id = acquisition_id
+        WHERE run_id = p_run AND fencing_token = p_token AND acquisition_id = coalesce(p_acquisition, acquisition_id)
+        RETURNING acquisition_id INTO v_acquisition;
       IF v_acquisition IS NULL THEN
-        SELECT acquisition_id INTO v_acquisition FROM ${s}.lease WHERE run_id = p_run AND fencing_token = p_token;
+        v_acquisition := p_acquisition;
+        IF v_acquisition IS NULL THEN
+          SELECT acquisition_id INTO v_acquisition FROM ${s}.lease WHERE run_id = p_run AND fencing_token = p_token;
+          IF v_acquisition IS NULL THEN PERFORM ${s}.refuse_lease(p_run, p_worker, p_token, p_acquisition); END IF;
+        END IF;
+        INSERT INTO ${s}.fence AS f VALUES (p_run, p_token, v_acquisition) ON CONFLICT (run_id) DO UPDATE
+          SET fencing_token = excluded.fencing_token, acquisition_id = excluded.acquisition_id
+          WHERE f.fencing_token < excluded.fencing_token
+            OR f.fencing_token = excluded.fencing_token AND f.acquisition_id = excluded.acquisition_id;
+        IF NOT FOUND THEN PERFORM ${s}.refuse_lease(p_run, p_worker, p_token, p_acquisition); END IF;
       END IF;
-      IF v_acquisition IS NULL THEN PERFORM ${s}.refuse_lease(p_run, p_worker, p_token, p_acquisition); END IF;
-      IF NOT v_is_bounded THEN PERFORM set_config('lock_timeout', '5s', true); END IF;
-      INSERT INTO ${s}.fence AS f VALUES (p_run, p_token, v_acquisition) ON CONFLICT (run_id) DO UPDATE
-        SET fencing_token = excluded.fencing_token, acquisition_id = excluded.acquisition_id
-        WHERE f.fencing_token < excluded.fencing_token
-          OR f.fencing_token = excluded.fencing_token AND f.acquisition_id = excluded.acquisition_id;
-      IF NOT FOUND THEN PERFORM ${s}.refuse_lease(p_run, p_worker, p_token, p_acquisition); END IF;
-      PERFORM ${s}.check_lease(p_run, p_worker, p_token, v_acquisition);
-      IF NOT v_is_bounded THEN PERFORM set_config('lock_timeout', '0', true); END IF;
+      IF current_setting('transaction_isolation') = 'read committed' AND EXISTS (SELECT FROM ${s}.lease
+        WHERE run_id = p_run AND fencing_token = p_token AND released_at IS NULL AND acquisition_id = v_acquisition
+          AND worker_id = coalesce(p_worker, worker_id))
+      THEN
+        NULL;
+      ELSE
+        PERFORM ${s}.check_lease(p_run, p_worker, p_token, v_acquisition);
+      END IF;
+      IF NOT v_is_bounded THEN v_set := set_config('lock_timeout', '0', true); END IF;
     END $$;`;
 
 /**
