@@ -41,8 +41,7 @@ import type {
   RunChange,
 } from './store.ts';
 
-export { migratePostgres, type MigrateOptions, type Migration } from './postgres/migrate.ts';
-export type { PostgresClient, PostgresPool, PostgresStatement } from './postgres/client.ts';
+export { migratePostgres } from './postgres/migrate.ts';
 export type { PostgresTransaction } from './postgres/fence.ts';
 export type { PostgresStoreOptions } from './postgres/open.ts';
 

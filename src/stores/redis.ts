@@ -40,7 +40,6 @@ import type {
 
 export type { RedisClient } from './redis/client.ts';
 export type { RedisStoreOptions } from './redis/open.ts';
-export { FencedCommands, type FencedExecOptions, type RedisCommand } from './redis/fenced.ts';
 export { redisFunctionLibrary } from './redis/fence-scripts.ts';
 
 /** Records that are asked for at once by `list`. */
