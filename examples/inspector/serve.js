@@ -7,16 +7,15 @@ import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
 
 const here = (name) => fileURLToPath(new URL(name, import.meta.url));
-const BUILTINS = ['crypto', 'fs', 'os', 'path', 'perf_hooks', 'util'];
 
 const bundle = await build({
   entryPoints: [here('page.js')],
   bundle: true,
   format: 'esm',
   write: false,
-  alias: Object.fromEntries(BUILTINS.map((name) => [`node:${name}`, here('node-builtins.cjs')])),
-  // Clients of stores, which a page never opens.
-  external: ['better-sqlite3', 'ioredis', 'libsql', 'node:sqlite', 'pg', 'redis'],
+  // A registry needs `node:util` only. The rest belongs to the stores, which the page leaves out.
+  alias: { 'node:util': here('node-util.js') },
+  external: ['node:*', 'better-sqlite3', 'ioredis', 'libsql', 'pg', 'redis'],
 });
 
 const files = {

@@ -61,6 +61,10 @@ describe.skipIf(chromium === null)('the inspector example in a browser', { timeo
   const cells = (runId: string): Promise<string[]> =>
     page.locator(`[data-run="${runId}"] td:not([data-worker])`).allTextContents();
 
+  it('runs in a browser: the bundle asks for no module of Node', () => {
+    expect(browser.errors).toEqual([]);
+  });
+
   it('opens no inspector by itself, and one at a click', async () => {
     expect(browser.context.pages().map((one) => one.url())).toEqual(['about:blank', page.url()]);
     const opened = browser.context.waitForEvent('page');

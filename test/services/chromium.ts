@@ -7,6 +7,8 @@ import { findBinary, makeFolder, removeFolder, reportAbsent } from './service.ts
 
 export interface Browser {
   readonly context: BrowserContext;
+  /** What its pages threw and did not catch. */
+  readonly errors: readonly string[];
   /** The URLs that its pages asked for. */
   readonly requests: readonly string[];
   /** What was asked for beyond this machine, also by the browser itself, as `host:port` or a URL. Everything was refused. */
@@ -36,6 +38,7 @@ export async function findChromium(): Promise<string | null> {
 /** Starts it without a window. What is not on loopback goes to a proxy that writes it down and refuses it. */
 export async function startChromium(executablePath: string): Promise<Browser> {
   const folder = makeFolder('chromium');
+  const errors: string[] = [];
   const requests: string[] = [];
   const refused: string[] = [];
   const proxy = await refuseAll(refused);
@@ -48,8 +51,10 @@ export async function startChromium(executablePath: string): Promise<Browser> {
     viewport: { width: 1200, height: 760 },
   });
   context.on('request', (request) => requests.push(request.url()));
+  context.on('weberror', (error) => errors.push(String(error.error())));
   return {
     context,
+    errors,
     requests,
     refused,
     close: async () => {
