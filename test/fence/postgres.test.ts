@@ -152,6 +152,7 @@ describe.skipIf(found === null)('the fence on PostgreSQL', () => {
 
   it('B19 a released lease does not pass, nor a revoked one, nor a foreign, future or missing token', async () => {
     const released = await acquire(store, await newJob(), 'worker-a');
+    await write(released, 'new');
     await store.release(released);
     await expect(write(released, 'x')).rejects.toEqual(lost('released'));
     const revoked = await acquire(store, await newJob(), 'worker-a');

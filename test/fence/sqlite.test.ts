@@ -75,6 +75,7 @@ describe.each(drivers.filter(({ missing }) => missing === undefined))('the fence
 
   it('B19 a released lease does not pass, nor a revoked one', async () => {
     const released = await acquire(store, 'job-1', 'worker-a');
+    write(released, 'new');
     await store.release(released);
     expect(errorOf(() => write(released, 'x'))).toEqual(lost('released'));
     const revoked = await acquire(store, 'job-1', 'worker-a');

@@ -13,8 +13,11 @@ export async function openTransaction(pool: pg.Pool, isolation: string): Promise
   return {
     client,
     end: async (how) => {
-      await client.query(how);
-      client.release();
+      try {
+        await client.query(how);
+      } finally {
+        client.release();
+      }
     },
   };
 }
