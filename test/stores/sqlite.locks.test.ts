@@ -107,7 +107,8 @@ function testSharing(driver: DriverName): void {
       const startedAt = performance.now();
       const acquiring = grant(other);
       expect(performance.now() - startedAt).toBeLessThan(2000);
-      locker.exec('COMMIT');
+      // Nothing was written. A COMMIT of libsql's answers now and then that the database is locked.
+      locker.exec('ROLLBACK');
       locker.close();
       await acquiring;
       expect(database.prepare('PRAGMA busy_timeout').get()).toMatchObject({ timeout: 4000 });
