@@ -1,4 +1,5 @@
 /** The client stays the user's: these are the members that are called. `pg` 8 has them, and so have its look-alikes. */
+import { StoreUnavailableError } from '../../errors.ts';
 import { checkObject } from '../../options.ts';
 
 /** The part of `pg.Pool` that the store calls. */
@@ -104,7 +105,7 @@ async function openUrl(url: string | URL, connectSeconds: number): Promise<Opene
     throw new TypeError(`Expected \`url\` to begin with postgres:// or postgresql://, got ${scheme}`);
   }
   const { default: pg } = await import('pg').catch((cause: unknown) => {
-    throw new Error('A PostgreSQL URL needs the package `pg`: npm install pg', { cause });
+    throw new StoreUnavailableError('A PostgreSQL URL needs the package `pg`: npm install pg', { cause });
   });
   const connectionTimeoutMillis = Math.ceil(connectSeconds * 1000);
   const pool = new pg.Pool({ connectionString, connectionTimeoutMillis, application_name: 'lessor', keepAlive: true });

@@ -1,4 +1,5 @@
 /** A connection from a URL, by whichever client is installed, to the server or to the cluster that it belongs to. */
+import { StoreUnavailableError } from '../../errors.ts';
 import { inspect } from 'node:util';
 import { RedisCalls } from './calls.ts';
 import type { RedisConnection } from './connection.ts';
@@ -68,7 +69,9 @@ async function findClient(url: string, timeoutSeconds: number): Promise<Openers>
         connectNodeRedis(redis.createCluster({ rootNodes: [{ url }], defaults }) as unknown as NodeRedisCluster),
     };
   }
-  throw new Error('A Redis store from a URL needs a client: `npm install ioredis`, or `npm install redis`');
+  throw new StoreUnavailableError(
+    'A Redis store from a URL needs a client: `npm install ioredis`, or `npm install redis`',
+  );
 }
 
 async function ifInstalled<Module>(load: () => Promise<Module>): Promise<Module | undefined> {
