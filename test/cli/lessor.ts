@@ -23,7 +23,7 @@ export class Lessor {
     const child = spawn(process.execPath, [LESSOR, ...args], {
       cwd: scene.folder,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, LESSOR_BUILT: undefined, LESSOR_STORE: `sqlite:${scene.path('leases.db')}`, ...env },
+      env: { ...environment(), LESSOR_STORE: `sqlite:${scene.path('leases.db')}`, ...env },
     });
     child.stdout.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
     child.stderr.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
@@ -51,4 +51,9 @@ export async function showRun(scene: Scene, runId: string): Promise<Record<strin
   const { code, stdout, stderr } = await lessor(scene, ['show', runId, '--json']);
   if (code !== 0) throw new Error(`show ended with ${code}: ${stderr}`);
   return JSON.parse(stdout) as Record<string, unknown>;
+}
+
+/** That of the tests, without what tells them apart from one another. */
+function environment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('LESSOR_')));
 }
