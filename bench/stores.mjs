@@ -36,12 +36,21 @@ if (unknown.length > 0 || !(seconds > 0)) {
 
 /** Ends of what was started, the newest first. */
 const ends = [];
+let isInterrupted = false;
 for (const signal of ['SIGINT', 'SIGTERM']) {
-  process.once(signal, () => endAll().finally(() => process.exit(signal === 'SIGINT' ? 130 : 143)));
+  process.on(signal, async () => {
+    if (isInterrupted) return;
+    isInterrupted = true;
+    await endAll();
+    process.exit(signal === 'SIGINT' ? 130 : 143);
+  });
 }
 
 try {
   for (const name of positionals.length > 0 ? positionals : Object.keys(OPENERS)) await measure(name);
+} catch (error) {
+  // What is measured meanwhile fails, since its server is ended under it.
+  if (!isInterrupted) throw error;
 } finally {
   await endAll();
 }
@@ -112,5 +121,11 @@ async function timed(renew) {
 }
 
 async function endAll() {
-  for (const end of ends.splice(0)) await end();
+  while (ends.length > 0) {
+    try {
+      await ends.shift()();
+    } catch (error) {
+      console.error(error);
+    }
+  }
 }

@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { build } from 'esbuild';
+import { buildSync } from 'esbuild';
 import { CACHE } from './packages.mjs';
 
 /** The exports of `test/services/<name>.ts`. */
@@ -11,6 +11,6 @@ export async function loadService(name) {
   // Within this package's `node_modules`, so that it finds the clients.
   const outfile = join(CACHE, `${name}-service.mjs`);
   const entry = fileURLToPath(new URL(`../../test/services/${name}.ts`, import.meta.url));
-  await build({ entryPoints: [entry], outfile, bundle: true, platform: 'node', format: 'esm', packages: 'external' });
+  buildSync({ entryPoints: [entry], outfile, bundle: true, platform: 'node', format: 'esm', packages: 'external' });
   return import(pathToFileURL(outfile).href);
 }
