@@ -152,6 +152,12 @@ describe.skipIf(found === null)('fenced tables on PostgreSQL', () => {
     await tx.end('ROLLBACK');
     const again = await openTransaction(pool, 'REPEATABLE READ');
     await store.fence(again.client, second);
+    for (const token of [2, 3]) {
+      await again.client.query('SAVEPOINT before');
+      const wrong = again.client.query(`INSERT INTO "the jobs" VALUES ($1, $2, 'x')`, [id, token]);
+      await expect(wrong).rejects.toThrow(LOST);
+      await again.client.query('ROLLBACK TO before');
+    }
     await again.client.query(`INSERT INTO "the jobs" VALUES ($1, 1, 'fenced twice')`, [id]);
     await again.end('COMMIT');
     await set(first.fencingToken, 'by either');
@@ -174,6 +180,22 @@ describe.skipIf(found === null)('fenced tables on PostgreSQL', () => {
     expect((await writes()) - before).toBe(1);
     await end('COMMIT');
   });
+
+  it.each(['READ COMMITTED', 'REPEATABLE READ'])(
+    'a role with the documented rights writes it in %s',
+    async (isolation) => {
+      await acquire(store, id, 'worker-a');
+      await pool.query(`DO $$ BEGIN CREATE ROLE clerk LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$;
+      GRANT USAGE ON SCHEMA lessor TO clerk; GRANT SELECT, INSERT, UPDATE ON lessor.lease, lessor.fence TO clerk;
+      GRANT SELECT, INSERT, UPDATE, DELETE ON "the jobs" TO clerk`);
+      const { client, end } = await openTransaction(pool, isolation);
+      await client.query('SET LOCAL ROLE clerk');
+      await client.query(`INSERT INTO "the jobs" VALUES ($1, 1, 'by a clerk')`, [id]);
+      await client.query(`SELECT lessor.fence($1, 'worker-a', 1)`, [id]);
+      await end('COMMIT');
+      expect(await row()).toBe('1 by a clerk');
+    },
+  );
 
   it('it looks at the row as it is kept: after other triggers, with a generated column', async () => {
     await pool.query(`CREATE TABLE odd (n int, run text GENERATED ALWAYS AS ('odd ' || n) STORED, token numeric);
