@@ -1,7 +1,8 @@
 /**
- * SQLite before 3.51.3 may damage a file in WAL mode: when one connection's checkpoint, which keeps no writer out, meets
- * another's commit that starts the log anew. So for older drivers SQLite's own checkpoints are turned off, and the store
- * makes its own, of the kind that holds the writers' lock.
+ * SQLite before 3.51.3 may damage a file in WAL mode: when one connection's checkpoint meets another's commit that starts the
+ * log anew. So for older drivers SQLite's own checkpoints are turned off, and the store makes its own: on a second
+ * connection, while the first one has the writers' lock, so that nobody commits meanwhile. (A checkpoint of the kind that
+ * takes that lock itself goes on without it when it is not to be had.)
  */
 import { statSync } from 'node:fs';
 import type { SqliteDatabase, SqliteStatement } from './database.ts';
@@ -17,28 +18,51 @@ export function hasCheckpointBug(database: SqliteDatabase): boolean {
 }
 
 export class Checkpoints {
-  readonly #statement: SqliteStatement;
+  readonly #openAnother: () => SqliteDatabase;
+  readonly #begin: SqliteStatement;
+  readonly #rollback: SqliteStatement;
   #writes = 0;
 
   /** Takes the checkpoints of a database over. A log that others have left long is written back at once. */
   constructor(database: SqliteDatabase, file: string) {
     database.exec('PRAGMA wal_autocheckpoint = 0');
-    this.#statement = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)');
+    const Driver = database.constructor as new (file: string) => SqliteDatabase;
+    this.#openAnother = () => new Driver(file);
+    this.#begin = database.prepare('BEGIN IMMEDIATE');
+    this.#rollback = database.prepare('ROLLBACK');
     const log = statSync(`${file}-wal`, { throwIfNoEntry: false });
     if (log && log.size > LONG_LOG_BYTES) this.#checkpoint();
   }
 
-  /** To be called after each write transaction. */
+  /** To be called after each write transaction. One that finds the file locked is made up for after the next. */
   wrote(): void {
     this.#writes += 1;
-    if (this.#writes % WRITES_BETWEEN === 0) this.#checkpoint();
+    if (this.#writes >= WRITES_BETWEEN && this.#checkpoint()) this.#writes = 0;
   }
 
-  #checkpoint(): void {
+  #checkpoint(): boolean {
     try {
-      this.#statement.get();
+      this.#begin.run();
     } catch {
-      // Somebody reads or writes: the log grows until the next one.
+      return false;
+    }
+    try {
+      this.#writeBack();
+      return true;
+    } catch {
+      return false;
+    } finally {
+      this.#rollback.run();
+    }
+  }
+
+  #writeBack(): void {
+    const another = this.#openAnother();
+    try {
+      another.exec('PRAGMA busy_timeout = 0; PRAGMA wal_autocheckpoint = 0');
+      another.prepare('PRAGMA wal_checkpoint(PASSIVE)').get();
+    } finally {
+      another.close();
     }
   }
 }

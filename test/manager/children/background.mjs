@@ -27,5 +27,6 @@ abandoned.signal.addEventListener('abort', () => {
 try {
   await leases.hold('run-1', {}, (lease) => new Promise((resolve) => lease.signal.addEventListener('abort', resolve)));
 } catch (error) {
+  if (!abandoned.signal.aborted) await new Promise((resolve) => abandoned.signal.addEventListener('abort', resolve));
   process.stdout.write(`${error.code} ${error.reason} ${abandoned.signal.reason.reason}\n`);
 }
