@@ -10,7 +10,7 @@ export default defineConfig({
     // Much of the time is waiting, for expiries and for servers, so that two go side by side on two cores as well.
     maxWorkers: 2,
     // Real servers and processes on a machine that others use too: a test polls for what it awaits, so these only end a hang.
-    testTimeout: 30_000,
+    testTimeout: 120_000,
     hookTimeout: 180_000,
     teardownTimeout: 30_000,
   },
