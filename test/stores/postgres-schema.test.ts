@@ -28,7 +28,7 @@ describe('PK2. A client of the wrong kind is refused when the store is made', ()
       /Pool of `pg`, got a single Client: make it with `new pg.Pool/,
     ],
     'a Redis URL': [{ url: 'redis://127.0.0.1' }, /postgres:\/\/ or postgresql:\/\/, got redis:/],
-    'a path': [{ url: '/tmp/leases.db' }, /postgres:\/\/ or postgresql:\/\/, got no scheme/],
+    'a path': [{ url: '/srv/leases.db' }, /postgres:\/\/ or postgresql:\/\/, got no scheme/],
   };
   for (const [what, [options, message]] of Object.entries(refused)) {
     it(`PK2 ${what}: the error says what was expected and what came`, async () => {
