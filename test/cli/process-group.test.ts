@@ -43,7 +43,8 @@ describe('process group', () => {
 
   it.runIf(onLinux)('a process that has ended and whose parent does not collect it is not running', async () => {
     await using scene = new Scene();
-    scene.shell('setsid sleep 0.1 & echo $! > ids; exec sleep 100');
+    // The leader itself says its id: only then has it a group of its own.
+    scene.shell(`setsid sh -c 'echo $$ > ids' & exec sleep 100`);
     await until('the process', () => scene.processIds('ids').length === 1);
     const [leader] = scene.processIds('ids') as [number];
     await until('its end', () => !isRunning(leader));
