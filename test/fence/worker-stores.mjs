@@ -1,6 +1,7 @@
-/** A worker's store, and how it writes its own table beside it. */
+/** A worker's store, and how it writes its own table or key beside it. */
 import { createRequire } from 'node:module';
 import { PostgresStore } from '../../dist/src/stores/postgres.js';
+import { RedisStore } from '../../dist/src/stores/redis.js';
 import { SqliteStore } from '../../dist/src/stores/sqlite.js';
 
 const TABLE_UPDATE = (run, status, token) => `UPDATE fenced SET status = ${status}, token = ${token} WHERE id = ${run}`;
@@ -57,6 +58,39 @@ export async function openPostgres(url) {
         client.release(true);
         throw error;
       }
+    },
+  };
+}
+
+/** A cluster's URL is that of one of its nodes. */
+export async function openRedis(url) {
+  const { Cluster, Redis } = createRequire(import.meta.url)('ioredis');
+  const { searchParams, port } = new URL(url);
+  const isCluster = searchParams.has('cluster');
+  const client = isCluster ? new Cluster([{ host: '127.0.0.1', port: Number(port) }]) : new Redis(url);
+  const store = await RedisStore.open({ client });
+  const keyOf = (runId) => `job:${store.hashTag(runId)}:${runId}`;
+  // `SET key value GET` answers with what stood there before.
+  const setting = (runId, status) => ['SET', keyOf(runId), status, 'GET'];
+  const calling = ({ runId, workerId, fencingToken, acquisitionId }, status) => {
+    const keys = [store.leaseKey(runId), keyOf(runId)];
+    return ['FCALL', 'lessor_exec', 2, ...keys, workerId, fencingToken, acquisitionId, ...setting(runId, status)];
+  };
+  return {
+    store,
+    async writeKey(lease, status) {
+      const [seen] = await store.fenced(lease).exec([setting(lease.runId, status)]);
+      return seen;
+    },
+    callFunction: (lease, status) => client.call(...calling(lease, status)),
+    async queueFunction(lease, status) {
+      await client.call('MULTI');
+      await client.call(...calling(lease, status));
+      return async () => {
+        const [seen] = await client.call('EXEC');
+        if (seen instanceof Error) throw seen;
+        return seen;
+      };
     },
   };
 }

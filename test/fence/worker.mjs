@@ -1,12 +1,12 @@
 /** A worker as a user's would be, on the compiled package: it does what its parent tells it, and waits where it is told to. */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { openSqlite, openPostgres } from './worker-stores.mjs';
+import { openPostgres, openRedis, openSqlite } from './worker-stores.mjs';
 
 const [url] = process.argv.slice(2);
-const { store, transact, readStatus, writeTable } = await (url.startsWith('postgres:')
-  ? openPostgres(url)
-  : openSqlite(url));
+const OPENERS = { 'postgres:': openPostgres, 'redis:': openRedis, 'sqlite:': openSqlite };
+const { store, transact, readStatus, writeTable, writeKey, callFunction, queueFunction } =
+  await OPENERS[new URL(url).protocol](url);
 
 /** Tells that everything is checked, and goes on when told to: between the two the parent stops this process. */
 async function pause() {
@@ -67,6 +67,27 @@ const commands = {
     if (pauses) await pause();
     await writeTable(lease, status);
     return state;
+  },
+
+  /** Commands of the user's own, by the store. */
+  async exec(lease, status, pauses) {
+    await store.read(lease.runId);
+    if (pauses) await pause();
+    return writeKey(lease, status);
+  },
+
+  /** The function, called by a client that knows nothing of the library. */
+  async function(lease, status, pauses) {
+    await store.read(lease.runId);
+    if (pauses) await pause();
+    return callFunction(lease, status);
+  },
+
+  /** The function again, in a MULTI that was open before the pause and holds the call already. */
+  async queued(lease, status, pauses) {
+    const exec = await queueFunction(lease, status);
+    if (pauses) await pause();
+    return exec();
   },
 };
 

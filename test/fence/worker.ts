@@ -14,7 +14,7 @@ afterEach(async () => {
 });
 
 /** The ways in which a worker writes under its lease. */
-export type Way = 'session' | 'transaction' | 'begun' | 'fenced' | 'table';
+export type Way = 'session' | 'transaction' | 'begun' | 'fenced' | 'table' | 'exec' | 'function' | 'queued';
 
 interface Message {
   readonly id?: number;
