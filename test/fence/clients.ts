@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { aptInstall } from '../services/apt.ts';
 import { findPostgres } from '../services/postgres.ts';
+import { findRedis } from '../services/redis.ts';
 import { findBinary, reportAbsent } from '../services/service.ts';
 
 const run = promisify(execFile);
@@ -40,6 +41,19 @@ export async function psqlClient(): Promise<Client | null> {
   const program = folder === null ? null : findBinary('psql', [folder, join(dirname(folder), 'bin')]);
   if (program === null) return reportAbsent('psql', 'no `psql` on the PATH or beside the server');
   return client('psql', (url, sql) => run(program, ['-X', '-q', '-A', '-t', '-v', 'ON_ERROR_STOP=1', '-c', sql, url]));
+}
+
+export interface RedisShell {
+  /** Sends one command and returns what it printed. @throws what the server answered, when that is an error. */
+  send(url: string, ...words: readonly (string | number)[]): Promise<string>;
+}
+
+/** redis-cli, which comes with the server or stands beside it. */
+export async function redisShell(): Promise<RedisShell | null> {
+  const server = await findRedis();
+  const program = server === null ? null : findBinary('redis-cli', [dirname(server)]);
+  if (program === null) return reportAbsent('redis-cli', 'no `redis-cli` on the PATH or beside the server');
+  return { send: async (url, ...words) => (await run(program, ['-e', '-u', url, ...words.map(String)])).stdout.trim() };
 }
 
 function client(name: string, ask: (database: string, sql: string) => Promise<{ stdout: string }>): Client {

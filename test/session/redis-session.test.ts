@@ -98,11 +98,29 @@ describe.skipIf(found === null)('sessions and fenced commands on Redis', () => {
     expect(await client.get(key)).toBe('by token');
   });
 
-  it('commands that are none are refused before any I/O', async () => {
+  it('the most words that a command may have reach Redis, and so do the most that a call may have', async () => {
+    const lease = await acquire('worker-a');
+    const key = `job:${lease.runId}`;
+    const [length] = await store.fenced(lease).exec([['RPUSH', key, ...Array<string>(6998).fill('item')]]);
+    expect(Number(length)).toBe(6998);
+    const answers = await store
+      .fenced(lease)
+      .exec(Array.from({ length: 12_499 }, () => ['LPUSH', key, 'item'] as const));
+    expect(Number(answers.at(-1))).toBe(6998 + 12_499);
+  });
+
+  it('commands that are none, or too many at once, are refused before any I/O', async () => {
     const lease = await acquire('worker-a');
     for (const commands of [[], 'SET', [[]], [[7]]] as never[]) {
       await expect(store.fenced(lease).exec(commands)).rejects.toThrow(/`commands/);
     }
+    const key = `job:${lease.runId}`;
+    const first = ['SET', key, 'first'] as const;
+    const long = ['RPUSH', ...Array<string>(7000).fill(key)] as const;
+    await expect(store.fenced(lease).exec([first, long])).rejects.toThrow('`commands[1]` to have at most 7000 words');
+    const many = Array.from({ length: 20_000 }, () => first);
+    await expect(store.fenced(lease).exec(many)).rejects.toThrow('50000 words in all, got 80000');
+    expect(await client.exists(key)).toBe(0);
     expect(() => store.fenced({ ...lease, fencingToken: 0 })).toThrow(RangeError);
     expect(() => store.fenced(undefined as never)).toThrow(TypeError);
   });

@@ -7,6 +7,9 @@
 import type { Script } from './scripts.ts';
 import { script } from './scripts.ts';
 
+/** Of one command. Lua takes no more than some 8,000 apart at once. */
+export const MOST_WORDS = 7000;
+
 /** Why a lease does not pass, as fields for the caller to word, or nothing when it does. `shown` is what the fence has seen. */
 const REFUSAL = `
 local function refusal(key, worker, token, acquisition)
@@ -86,16 +89,47 @@ end
 return {'done', results}
 `);
 
+/** Why a lease is lost, from its refusal, by the rules of `lostReason`; and what is wrong with a call, or nothing. */
+const FUNCTION_ERRORS = `
+local function reason(refused, worker, token, acquisition)
+  if refused[1] == 'fenced' then return 'superseded' end
+  local newest, shown = tonumber(refused[3] or 0), tonumber(token)
+  if newest ~= shown then return newest > shown and 'superseded' or 'unknown' end
+  if refused[2] ~= worker then return 'unknown' end
+  if acquisition ~= '' and refused[4] ~= acquisition then return 'superseded' end
+  return refused[5] == 'no' and 'unknown' or refused[5]
+end
+local function mistake(keys, args)
+  if not (keys[1] and string.find(keys[1], '}:lease:', 1, true)) then
+    return 'the first key to be that of a lease, got ' .. (keys[1] and '"' .. keys[1] .. '"' or 'none')
+  end
+  if not string.find(args[2] or '', '^[1-9]%d*$') then
+    return 'a fencing token to be a positive integer, got ' .. (args[2] and '"' .. args[2] .. '"' or 'none')
+  end
+  if #args < 4 then return 'a worker, a fencing token, an acquisition and a command, got ' .. #args .. ' arguments' end
+  if #args - 3 > ${MOST_WORDS} then return 'a command of at most ${MOST_WORDS} words, got ' .. (#args - 3) end
+end`;
+
 /**
  * The same check for clients in any language: a function library for Redis 7, to load with `FUNCTION LOAD`. Called as
- * `FCALL lessor_exec NUMKEYS LEASE-KEY key... worker token acquisition COMMAND word...` it runs one command under the lease,
- * or fails with an error that begins with LEASELOST. An empty acquisition is not compared.
+ * `FCALL lessor_exec NUMKEYS LEASE-KEY key... worker token acquisition COMMAND word...` it runs one command under the lease
+ * and gives its answer. An empty acquisition is not compared.
+ *
+ * A lost lease is an error that begins with LEASELOST and ends with the reason, as that of `LeaseLostError`: `superseded`,
+ * `released`, `revoked`, or `unknown` for a token that this run never gave to this worker. A call without a token is an
+ * error too, and never unfenced. No command ran then.
  */
 export const redisFunctionLibrary = `#!lua name=lessor
-${REFUSAL}
+${REFUSAL}${FUNCTION_ERRORS}
 redis.register_function('lessor_exec', function(keys, args)
-  local refused, lease = refusal(keys[1], args[1], args[2], args[3] or '')
-  if refused then return redis.error_reply('LEASELOST the lease on ' .. keys[1] .. ' is not, or no longer, token ' .. args[2]) end
+  local wrong = mistake(keys, args)
+  if wrong then return redis.error_reply('ERR lessor_exec expected ' .. wrong) end
+  local refused, lease = refusal(keys[1], args[1], args[2], args[3])
+  if refused then
+    local _, before = string.find(keys[1], '}:lease:', 1, true)
+    return redis.error_reply('LEASELOST Lost the lease on run "' .. string.sub(keys[1], before + 1) .. '" (token ' ..
+      args[2] .. '): ' .. reason(refused, args[1], args[2], args[3]))
+  end
   raise(keys[1], lease)
   return redis.call(unpack(args, 4))
 end)

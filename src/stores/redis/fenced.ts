@@ -4,12 +4,15 @@ import { checkString, rangeError } from '../../options.ts';
 import type { CallOptions } from '../store.ts';
 import { answerOf, lossOf } from './answers.ts';
 import type { SendScript } from './documents.ts';
-import { EXEC_FENCED } from './fence-scripts.ts';
+import { EXEC_FENCED, MOST_WORDS } from './fence-scripts.ts';
 import type { RedisKeys } from './keys.ts';
 import { bucketOf, hashTag } from './keys.ts';
 
 /** A Redis command and its words, as `['HSET', 'job:42', 'status', 'done']`. */
 export type RedisCommand = readonly [name: string, ...words: (string | number)[]];
+
+/** Of all commands of a call, with the keys that they touch: clients pass them as the arguments of one function. */
+const MOST_ARGUMENTS = 50_000;
 
 /** What fenced commands touch, and how the call may be given up. */
 export interface FencedExecOptions extends CallOptions {
@@ -36,6 +39,7 @@ export class FencedCommands {
    *
    * On a cluster every key must lie in the run's slot: put the store's `hashTag(runId)` into its name.
    *
+   * @throws RangeError for a command of more than 7,000 words, or some 50,000 in all: share them out. Nothing was sent.
    * @throws LeaseLostError when the lease is older, released or revoked. No command ran. Expiry alone refuses nothing.
    * @throws OutcomeUnknownError when no answer came: read again before deciding.
    */
@@ -45,6 +49,11 @@ export class FencedCommands {
     const touched = options.keys ?? commands.flatMap(([, key]) => (key === undefined ? [] : [String(key)]));
     const args = commands.flatMap((command) => [String(command.length), ...command.map(String)]);
     const keys = [this.#keys.lease(runId), ...new Set(touched)];
+    if (args.length + keys.length > MOST_ARGUMENTS) {
+      throw new RangeError(
+        `Expected \`commands\` to have at most some ${MOST_ARGUMENTS} words in all, got ${args.length}`,
+      );
+    }
     const values = [workerId, String(fencingToken), acquisitionId, ...args];
     const reply = await this.#send(EXEC_FENCED, bucketOf(runId), keys, values, true, options).catch(
       (error: unknown) => {
@@ -77,5 +86,10 @@ function checkCommands(commands: readonly RedisCommand[]): void {
       throw rangeError(`commands[${index}]`, "to be a command and its words, as ['SET', 'key', 'value']", command);
     }
     checkString(`commands[${index}][0]`, command[0]);
+    if (command.length > MOST_WORDS) {
+      throw new RangeError(
+        `Expected \`commands[${index}]\` to have at most ${MOST_WORDS} words, got ${command.length}`,
+      );
+    }
   });
 }
