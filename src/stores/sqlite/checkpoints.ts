@@ -5,11 +5,11 @@
  * takes that lock itself goes on without it when it is not to be had.)
  */
 import { statSync } from 'node:fs';
-import type { SqliteDatabase, SqliteStatement } from './database.ts';
+import type { SqliteDatabase } from './database.ts';
 
 const FIRST_RIGHT_VERSION = '3.51.3';
 /** As many pages as SQLite itself lets gather, at about two a call. */
-const WRITES_BETWEEN = 500;
+const CALLS_BETWEEN = 500;
 const LONG_LOG_BYTES = 4_000_000;
 
 export function hasCheckpointBug(database: SqliteDatabase): boolean {
@@ -19,30 +19,28 @@ export function hasCheckpointBug(database: SqliteDatabase): boolean {
 
 export class Checkpoints {
   readonly #openAnother: () => SqliteDatabase;
-  readonly #begin: SqliteStatement;
-  readonly #rollback: SqliteStatement;
-  #writes = 0;
+  readonly #database: SqliteDatabase;
+  #calls = 0;
 
   /** Takes the checkpoints of a database over. A log that others have left long is written back at once. */
   constructor(database: SqliteDatabase, file: string) {
     database.exec('PRAGMA wal_autocheckpoint = 0');
     const Driver = database.constructor as new (file: string) => SqliteDatabase;
     this.#openAnother = () => new Driver(file);
-    this.#begin = database.prepare('BEGIN IMMEDIATE');
-    this.#rollback = database.prepare('ROLLBACK');
+    this.#database = database;
     const log = statSync(`${file}-wal`, { throwIfNoEntry: false });
     if (log && log.size > LONG_LOG_BYTES) this.#checkpoint();
   }
 
-  /** To be called after each write transaction. One that finds the file locked is made up for after the next. */
-  wrote(): void {
-    this.#writes += 1;
-    if (this.#writes >= WRITES_BETWEEN && this.#checkpoint()) this.#writes = 0;
+  /** To be called after each write transaction, with its calls. One that finds the file locked is made up for after the next. */
+  wrote(calls: number): void {
+    this.#calls += calls;
+    if (this.#calls >= CALLS_BETWEEN && this.#checkpoint()) this.#calls = 0;
   }
 
   #checkpoint(): boolean {
     try {
-      this.#begin.run();
+      this.#database.exec('BEGIN IMMEDIATE');
     } catch {
       return false;
     }
@@ -52,7 +50,7 @@ export class Checkpoints {
     } catch {
       return false;
     } finally {
-      this.#rollback.run();
+      this.#database.exec('ROLLBACK');
     }
   }
 

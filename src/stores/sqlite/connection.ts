@@ -1,12 +1,13 @@
 import { type BigIntStats, statSync } from 'node:fs';
-import { OutcomeUnknownError, type StateLostError, StoreUnavailableError } from '../../errors.ts';
+import { type StateLostError, StoreUnavailableError } from '../../errors.ts';
 import type { CallOptions, Durability } from '../store.ts';
 import type { Checkpoints } from './checkpoints.ts';
 import { isInTransaction, isOpen, type SqliteDatabase } from './database.ts';
 import { nameOf, readDurability, withoutBlocking } from './pragmas.ts';
-import { ConnectionInUse, isBusy, stateLost, toStoreError } from './errors.ts';
+import { ConnectionInUse, stateLost, toStoreError } from './errors.ts';
 import { fenceOf, type RecordRow } from './rows.ts';
 import { prepareStatements, type SqliteStatements } from './statements.ts';
+import { commitTogether, type Outcome, snapshot } from './transactions.ts';
 import type { SqliteTurns } from './turns.ts';
 
 /** What stands in the file about one run, and the time in seconds, read after the lock was taken. */
@@ -67,16 +68,17 @@ export class SqliteConnection {
   }
 
   /** Runs the step on the newest committed state. It takes no lock, so no writer keeps it waiting. */
-  read<Result>(step: () => Result, options?: CallOptions): Promise<Result> {
-    return this.#run(step, options);
+  read<Result>(step: () => Result, { signal }: CallOptions = {}): Promise<Result> {
+    return this.#run(() => this.#turns.take(() => this.#look(step), signal), signal);
   }
 
   /**
-   * Runs the step in one write transaction: all of it is applied, or nothing. While the file is locked, `peek` may find an
-   * answer that needs no writing.
+   * Runs the step in a write transaction: all of it is applied, or nothing. It may run more than once until it is. While the
+   * file is locked, `peek` may find an answer that needs no writing.
    */
-  write<Result>(step: () => Result, options?: CallOptions, peek?: () => Result | undefined): Promise<Result> {
-    return this.#run(() => this.#transact(step, peek), options);
+  write<Result>(step: () => Result, { signal }: CallOptions = {}, peek?: () => Result | undefined): Promise<Result> {
+    const look = peek && ((): Result | undefined => this.#look(peek));
+    return this.#run(() => this.#turns.takeTogether(step, { together: this.#together, peek: look }, signal), signal);
   }
 
   /** To be called within a step. */
@@ -104,11 +106,11 @@ export class SqliteConnection {
     if (this.#closed) throw this.#closedError();
   }
 
-  async #run<Result>(step: () => Result, { signal }: CallOptions = {}): Promise<Result> {
+  async #run<Result>(take: () => Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
     this.checkOpen();
     signal?.throwIfAborted();
     try {
-      return await this.#turns.take(() => this.#attempt(step), signal);
+      return await take();
     } catch (error) {
       if (signal?.aborted === true && error === signal.reason) throw error;
       throw toStoreError(error, this.#name);
@@ -120,37 +122,15 @@ export class SqliteConnection {
     return withoutBlocking(this.#database, this.#busyTimeout, step);
   }
 
-  #transact<Result>(step: () => Result, peek?: () => Result | undefined): Result {
-    try {
-      this.statements.begin.run();
-    } catch (error) {
-      const peeked = isBusy(error) ? peek?.() : undefined;
-      if (peeked === undefined) throw error;
-      return peeked;
-    }
-    let result: Result;
-    try {
-      result = step();
-    } catch (error) {
-      this.#undo();
-      throw error;
-    }
-    try {
-      this.statements.commit.run();
-    } catch (error) {
-      this.#undo();
-      // A COMMIT that found a lock has written nothing. After any other error it may stand in the file's log.
-      if (isBusy(error)) throw error;
-      throw new OutcomeUnknownError(`The SQLite store ${this.#name} failed while it wrote`, { cause: error });
-    }
-    this.#checkpoints?.wrote();
-    return result;
+  #look<Result>(step: () => Result): Result {
+    return this.#attempt(() => snapshot(this.#database, step));
   }
 
-  #undo(): void {
-    // Some errors have ended the transaction already.
-    if (isInTransaction(this.#database)) this.statements.rollback.run();
-  }
+  readonly #together = (steps: Iterable<() => unknown>): readonly Outcome[] => {
+    const outcomes = this.#attempt(() => commitTogether(this.#database, steps, this.#name));
+    this.#checkpoints?.wrote(outcomes.length);
+    return outcomes;
+  };
 
   /** Makes sure that the tables are those which this store has opened. */
   #checkMarker(marker: string | null): void {

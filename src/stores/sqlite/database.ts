@@ -7,7 +7,10 @@
  *   transaction;
  * - libsql leaks a little at every `prepare`, so each statement is prepared once;
  * - better-sqlite3's `get` swallows an error that comes with the end of a statement, so writes stand in a transaction;
- * - libsql leaves a statement open that finds the file locked, and then nothing can be committed: only BEGIN may find that.
+ * - libsql leaves a prepared statement open that finds the file locked. While it is open, what other statements read stays
+ *   read: without WAL nobody can commit (their COMMIT answers that the database is locked), with WAL every later read sees the
+ *   old state and no checkpoint ends. And its `get` then answers for the old arguments. So only what `exec` runs may find a
+ *   lock, and that takes the lock for all that follows: see `transactions.ts`.
  */
 export interface SqliteDatabase {
   exec(sql: string): unknown;

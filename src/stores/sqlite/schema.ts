@@ -12,6 +12,7 @@ import { randomUUID } from 'node:crypto';
 import { StoreUnavailableError } from '../../errors.ts';
 import { isInTransaction, type SqliteDatabase } from './database.ts';
 import { stateLost } from './errors.ts';
+import { snapshot } from './transactions.ts';
 
 export const SCHEMA_VERSION = 1;
 
@@ -71,9 +72,14 @@ function keepsTokens(table: string): string {
 /** The file's marker, after making sure that its tables are there. Only a file that has none of them is counted from 1. */
 export function installSchema(database: SqliteDatabase, name: string): string {
   checkVersion(database);
-  if (tablesOf(database).length === 0) createSchema(database);
+  if (snapshot(database, () => tablesOf(database)).length === 0) createSchema(database);
+  return snapshot(database, () => checkSchema(database, name));
+}
+
+function checkSchema(database: SqliteDatabase, name: string): string {
+  const tables = tablesOf(database);
   const missing = ['lessor_document', 'lessor_fence', 'lessor_lease', 'lessor_meta'].filter(
-    (table) => !tablesOf(database).includes(table),
+    (table) => !tables.includes(table),
   );
   if (missing.length > 0) throw stateLost(name, `it has no ${missing.join(' and no ')}`);
   const { marker, version } = readMeta(database);

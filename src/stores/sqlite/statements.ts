@@ -15,11 +15,6 @@ const GLANCE = `unixepoch('subsec') AS now, (SELECT value FROM lessor_meta WHERE
 
 /** Every statement of the store, by what it does. None reads what it writes: see `SqliteDatabase`. */
 const SQL = {
-  /** Takes the lock of the one writer at once: nothing that was read before it can be old. */
-  begin: 'BEGIN IMMEDIATE',
-  commit: 'COMMIT',
-  rollback: 'ROLLBACK',
-
   glance: `SELECT ${GLANCE}`,
 
   /** The same, with one run's record, and its fence row's token also where it has no record. */

@@ -28,6 +28,7 @@ export async function openQuickly(driver: DriverName): Promise<SqliteStore> {
 
 export interface Locked {
   readonly store: SqliteStore;
+  readonly file: string;
   readonly unlock: () => void;
 }
 
@@ -42,7 +43,7 @@ export async function withLock(
   const locker = connect(driver, file);
   locker.exec('BEGIN IMMEDIATE');
   try {
-    await test({ store, unlock: () => void locker.exec('COMMIT') });
+    await test({ store, file, unlock: () => void locker.exec('COMMIT') });
   } finally {
     locker.close();
   }
