@@ -1,4 +1,4 @@
-/** The compiled chart as an actor's logic: what a registry spawns for each run that is owned. */
+/** The compiled chart as an actor's logic: what a registry spawns for a run. */
 import type { ActorLogic, ActorRef, Snapshot } from 'xstate';
 import type { LeaseContext, LeaseEvent } from './lease.machine.ts';
 import { leaseMachine } from './lease.machine.ts';
@@ -21,13 +21,11 @@ export const leaseLogic: ActorLogic<LeaseSnapshot, LeaseEvent, { runId: string }
   getInitialSnapshot: (_scope, { runId }) => leaseSnapshot('free', { runId, lease: null }),
   transition: (snapshot, event: LeaseEvent | { readonly type: 'xstate.stop' }) => {
     if (event.type === 'xstate.stop') return { ...snapshot, status: 'stopped' } as LeaseSnapshot;
-    const row = rowFor(snapshot.value, snapshot.context, event);
-    if (row === undefined)
-      return snapshot.rule === undefined ? snapshot : leaseSnapshot(snapshot.value, snapshot.context);
-    const context = row.update
-      ? { runId: snapshot.context.runId, lease: row.update(snapshot.context, event) }
-      : snapshot.context;
-    return leaseSnapshot(row.target, context, row.rule);
+    const { value, context } = snapshot;
+    const row = rowFor(value, context, event);
+    if (row === undefined) return snapshot.rule === undefined ? snapshot : leaseSnapshot(value, context);
+    const { target, update, rule } = row;
+    return leaseSnapshot(target, update ? { runId: context.runId, lease: update(context, event) } : context, rule);
   },
   getPersistedSnapshot: (snapshot) => snapshot,
 };

@@ -1,12 +1,13 @@
 /**
- * The registry: an actor that spawns one lease actor per run that is owned, and owns the token counter.
+ * The registry: an actor that runs one lease chart per run that is owned, spawns their actors, and owns the token counter.
  *
  * It is actor logic of its own and no machine, since a parent machine copies all its children at every spawn. Its
- * children run the compiled chart and stay real actors: inspectable, subscribable, with the chart as their `config`.
+ * children run the compiled chart and are real actors: inspectable, subscribable, with the chart as their `config`.
  */
 import type { ActorLogic, ActorRef, Snapshot } from 'xstate';
 import type { Reacquire } from '../src/lease.ts';
 import type { RegistryAnswer, RegistryEvent, RegistryRecord } from './registry.events.ts';
+import type { Watched } from './registry.runs.ts';
 import { RegistryRuns } from './registry.runs.ts';
 
 /** How a registry actor is made. */
@@ -15,6 +16,8 @@ export interface RegistryInput {
   readonly ttlSeconds: number;
   /** @default 'refuse' */
   readonly reacquire?: Reacquire | undefined;
+  /** Which runs get their lease actor at once. The others get it from `runs.actorOf`, in the state they are in. @default all */
+  readonly watched?: Watched | undefined;
 }
 
 /** The state of a registry actor. Plain in JSON; the runs themselves are not written down. */
@@ -35,7 +38,10 @@ export interface RegistryContext {
 }
 
 /** A registry at rest, as `getPersistedSnapshot` gives it: plain JSON. */
-export type PersistedRegistry = Snapshot<undefined> & { readonly record: RegistryRecord };
+export type PersistedRegistry = Snapshot<undefined> & {
+  readonly record: RegistryRecord;
+  readonly watched?: Watched | undefined;
+};
 
 /** The actor of a registry. */
 export type RegistryActorRef = ActorRef<RegistrySnapshot, RegistryEvent>;
@@ -50,8 +56,8 @@ export const registryLogic: ActorLogic<RegistrySnapshot, RegistryEvent, Registry
     description: 'Spawns a lease actor for each run that is owned, and owns the token counter.',
   },
 
-  getInitialSnapshot: (scope, { ttlSeconds, reacquire = 'refuse' }) =>
-    active(new RegistryRuns(scope, { ttlSeconds, reacquire })),
+  getInitialSnapshot: (scope, { ttlSeconds, reacquire = 'refuse', watched = watchAll }) =>
+    active(new RegistryRuns(scope, { ttlSeconds, reacquire, watched })),
 
   transition: (snapshot, event: RegistryEvent | { readonly type: 'xstate.stop' }, scope) => {
     const { runs } = snapshot;
@@ -67,12 +73,19 @@ export const registryLogic: ActorLogic<RegistrySnapshot, RegistryEvent, Registry
 
   getPersistedSnapshot: ({ runs }) => persistedRegistry(runs.toRecord()),
 
-  restoreSnapshot: (snapshot, scope) => active(RegistryRuns.fromRecord(scope, (snapshot as PersistedRegistry).record)),
+  restoreSnapshot: (snapshot, scope) => {
+    const { record, watched = watchAll } = snapshot as PersistedRegistry;
+    return active(RegistryRuns.fromRecord(scope, record, watched));
+  },
 };
 
 /** A registry at rest, for `createActor`'s `snapshot`: it goes on from the record. */
-export function persistedRegistry(record: RegistryRecord): PersistedRegistry {
-  return { status: 'active', output: undefined, error: undefined, record };
+export function persistedRegistry(record: RegistryRecord, watched?: Watched): PersistedRegistry {
+  return { status: 'active', output: undefined, error: undefined, record, ...(watched && { watched }) };
+}
+
+function watchAll(): boolean {
+  return true;
 }
 
 function answerTo(runs: RegistryRuns, event: RegistryEvent): RegistryAnswer | undefined {

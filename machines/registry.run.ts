@@ -1,31 +1,47 @@
 import type { Lease } from '../src/lease.ts';
 import type { LeaseActorRef, LeaseSnapshot } from './lease.logic.ts';
-import type { LeaseEvent } from './lease.machine.ts';
+import { leaseSnapshot } from './lease.logic.ts';
+import type { LeaseContext, LeaseEvent } from './lease.machine.ts';
 import type { ChartLease } from './lease.rules.ts';
+import type { LeaseState } from './lease.table.ts';
+import { rowFor } from './lease.table.ts';
 import type { Linked, LinkedList } from './linked-list.ts';
 import type { LeaseEntry } from './registry.events.ts';
 
-/** A run that has an actor. It stands in the list of its ttl while it is owned and unreported, in the idle one while it is free. */
-export class Run implements Linked<Run> {
+/**
+ * A run and the state of its chart. It stands in the list of its ttl while it is owned and unreported, in the idle one
+ * while it is free.
+ */
+export class Run implements Linked<Run>, LeaseContext {
   list: LinkedList<Run> | null = null;
   before: Run | null = null;
   after: Run | null = null;
   /** Of the latest grant or extension. */
   ttlSeconds = 0;
   readonly runId: string;
-  readonly actor: LeaseActorRef;
+  /** From the moment it is spawned on, the actor keeps the state. */
+  actor: LeaseActorRef | undefined;
+  #value: LeaseState;
+  #lease: ChartLease | null;
 
-  constructor(runId: string, actor: LeaseActorRef) {
+  constructor(runId: string, value: LeaseState, lease: ChartLease | null) {
     this.runId = runId;
-    this.actor = actor;
+    this.actor = undefined;
+    this.#value = value;
+    this.#lease = lease;
   }
 
   get lease(): ChartLease | null {
-    return this.actor.getSnapshot().context.lease;
+    return this.actor === undefined ? this.#lease : this.actor.getSnapshot().context.lease;
+  }
+
+  get snapshot(): LeaseSnapshot {
+    if (this.actor !== undefined) return this.actor.getSnapshot();
+    return leaseSnapshot(this.#value, { runId: this.runId, lease: this.#lease });
   }
 
   toEntry(): LeaseEntry {
-    const { value, context } = this.actor.getSnapshot();
+    const { value, context } = this.snapshot;
     const { acquisitionId, ...lease } = context.lease!;
     return {
       ...lease,
@@ -37,10 +53,17 @@ export class Run implements Linked<Run> {
     };
   }
 
-  /** Sends the event and answers with the state after it. */
-  step(event: LeaseEvent): LeaseSnapshot {
-    this.actor.send(event);
-    return this.actor.getSnapshot();
+  /** Lets the chart take the event, and tells whether it took a transition. */
+  step(event: LeaseEvent): boolean {
+    if (this.actor !== undefined) {
+      this.actor.send(event);
+      return this.actor.getSnapshot().rule !== undefined;
+    }
+    const row = rowFor(this.#value, this, event);
+    if (row === undefined) return false;
+    this.#value = row.target;
+    if (row.update !== undefined) this.#lease = row.update(this, event);
+    return true;
   }
 }
 

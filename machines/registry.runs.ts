@@ -1,14 +1,16 @@
 /**
- * The registry's runs: a lease actor for each run that is owned, and the counter of tokens. Every call costs the same at
- * any number of runs. Nothing here throws, and nothing reads a clock.
+ * The registry's runs: the chart of each run that is owned, its actor, and the counter of tokens. Every call costs the
+ * same at any number of runs. Nothing here throws, and nothing reads a clock.
  */
 import { createActor } from 'xstate';
 import type { AnyActorRef } from 'xstate';
 import type { Lease, Reacquire } from '../src/lease.ts';
-import type { LeaseActorRef, LeaseSnapshot } from './lease.logic.ts';
-import { leaseLogic, leaseSnapshot } from './lease.logic.ts';
-import type { Claim } from './lease.rules.ts';
+import { ExpiryQueue } from './expiry-queue.ts';
+import type { LeaseActorRef } from './lease.logic.ts';
+import { leaseLogic } from './lease.logic.ts';
+import type { ChartLease, Claim } from './lease.rules.ts';
 import { isExpired, isLive } from './lease.rules.ts';
+import type { LeaseState } from './lease.table.ts';
 import { LinkedList } from './linked-list.ts';
 import type {
   AcquireCall,
@@ -21,14 +23,28 @@ import type {
   ValidateCall,
 } from './registry.events.ts';
 import { Run, toLease } from './registry.run.ts';
+import { TokenTable } from './token-table.ts';
 
-/** So many free runs keep their actor for the next acquire. */
+/** So many free runs are kept for the next acquire. */
 const IDLE_RUNS = 1024;
+
+/**
+ * Whether the run gets its lease actor as soon as it is owned. Otherwise it gets one when somebody asks: an actor takes
+ * three times the memory of the run itself, and shows nothing while nobody looks.
+ */
+export type Watched = (runId: string) => boolean;
 
 /** What the runs need of the actor that they belong to: to be the lease actors' parent, and to stop them. */
 export interface RunsOwner {
   readonly self: AnyActorRef;
   stopChild(child: AnyActorRef): void;
+}
+
+/** What holds for all runs of a registry. */
+export interface RunsOptions {
+  readonly ttlSeconds: number;
+  readonly reacquire: Reacquire;
+  readonly watched: Watched;
 }
 
 export class RegistryRuns {
@@ -38,28 +54,29 @@ export class RegistryRuns {
   latestNow = Number.NEGATIVE_INFINITY;
 
   readonly #owner: RunsOwner;
+  readonly #watched: Watched;
   readonly #runs = new Map<string, Run>();
-  readonly #ownedByToken = new Map<number, Run>();
+  readonly #ownedByToken = new TokenTable<Run>();
   /** Free runs, the longest free first. */
   readonly #idle = new LinkedList<Run>();
-  /** Owned runs that no `expire` has named, by ttl. As `now` never goes back, each list is in order of expiry. */
-  readonly #unreported = new Map<number, LinkedList<Run>>();
+  readonly #unreported = new ExpiryQueue();
 
-  constructor(owner: RunsOwner, options: { readonly ttlSeconds: number; readonly reacquire: Reacquire }) {
+  constructor(owner: RunsOwner, options: RunsOptions) {
     this.#owner = owner;
     this.ttlSeconds = options.ttlSeconds;
     this.reacquire = options.reacquire;
+    this.#watched = options.watched;
   }
 
   acquire(call: AcquireCall): RegistryAnswer {
     const now = this.#advance(call.now);
     const { runId, workerId, ttlSeconds = this.ttlSeconds } = call;
-    const run = this.#runs.get(runId) ?? this.#spawn(runId);
+    const run = this.#runs.get(runId) ?? this.#add(runId, 'free', null);
     const before = run.lease;
     if (this.nextToken > Number.MAX_SAFE_INTEGER && (before === null || isExpired(before, now))) {
       return { type: 'lease.exhausted', runId, workerId };
     }
-    const { rule, context } = run.step({
+    const taken = run.step({
       type: 'acquire',
       workerId,
       acquisitionId: call.acquisitionId,
@@ -68,12 +85,12 @@ export class RegistryRuns {
       now,
       ttlSeconds,
     });
-    const lease = toLease(runId, context.lease!);
-    if (rule === undefined) return { type: 'lease.refused', runId, workerId, lease };
-    if (before === null || context.lease!.expiresAt !== before.expiresAt) this.#expireAfter(ttlSeconds, run);
+    const lease = toLease(runId, run.lease!);
+    if (!taken) return { type: 'lease.refused', runId, workerId, lease };
+    if (before === null || lease.expiresAt !== before.expiresAt) this.#unreported.add(run, ttlSeconds);
     if (lease.fencingToken !== this.nextToken) return { type: 'lease.granted', lease, extended: true, previous: null };
     if (before !== null) this.#ownedByToken.delete(before.fencingToken);
-    this.#ownedByToken.set(this.nextToken++, run);
+    this.#ownedByToken.add(this.nextToken++, run);
     return { type: 'lease.granted', lease, extended: false, previous: before && toLease(runId, before) };
   }
 
@@ -83,13 +100,13 @@ export class RegistryRuns {
     if (run === undefined) return invalid(call);
     const { leaseId, fencingToken, acquisitionId, ttlSeconds = this.ttlSeconds } = call;
     const before = run.lease!;
-    const { rule, context } = run.step({ type: 'heartbeat', leaseId, fencingToken, acquisitionId, now, ttlSeconds });
-    const after = context.lease!;
+    const taken = run.step({ type: 'heartbeat', leaseId, fencingToken, acquisitionId, now, ttlSeconds });
+    const after = run.lease!;
     if (after !== before) {
-      if (after.expiresAt !== before.expiresAt) this.#expireAfter(ttlSeconds, run);
+      if (after.expiresAt !== before.expiresAt) this.#unreported.add(run, ttlSeconds);
       return { type: 'lease.renewed', lease: toLease(run.runId, after) };
     }
-    return invalid(call, rule === undefined ? null : toLease(run.runId, after));
+    return invalid(call, taken ? toLease(run.runId, after) : null);
   }
 
   validate(call: ValidateCall): RegistryAnswer {
@@ -104,9 +121,7 @@ export class RegistryRuns {
     if (run === undefined) return invalid(call);
     const { leaseId, fencingToken, acquisitionId } = call;
     const before = run.lease!;
-    if (run.step({ type: 'release', leaseId, fencingToken, acquisitionId }).rule === undefined) {
-      return invalid(call);
-    }
+    if (!run.step({ type: 'release', leaseId, fencingToken, acquisitionId })) return invalid(call);
     this.#ownedByToken.delete(fencingToken);
     this.#keepIdle(run);
     return { type: 'lease.released', lease: toLease(run.runId, before) };
@@ -116,14 +131,10 @@ export class RegistryRuns {
     const now = this.#advance(call.now);
     const leases: Lease[] = [];
     const expired: Lease[] = [];
-    for (const [ttlSeconds, list] of this.#unreported) {
-      for (let run = list.first; run !== null && isExpired(run.lease!, now); run = list.first) {
-        const lease = toLease(run.runId, run.lease!);
-        leases.push(lease);
-        if (run.step({ type: 'expire', now }).rule !== undefined) expired.push(lease);
-        list.remove(run);
-      }
-      if (list.size === 0) this.#unreported.delete(ttlSeconds);
+    for (const run of this.#unreported.takeExpired(now)) {
+      const lease = toLease(run.runId, run.lease!);
+      leases.push(lease);
+      if (run.step({ type: 'expire', now })) expired.push(lease);
     }
     return { type: 'lease.lapsed', leases, expired };
   }
@@ -134,9 +145,10 @@ export class RegistryRuns {
     return lease ? toLease(runId, lease) : null;
   }
 
-  /** The lease actor of the run, while it has one. */
+  /** The lease actor of the run: while it is owned, and for some time after. */
   actorOf(runId: string): LeaseActorRef | undefined {
-    return this.#runs.get(runId)?.actor;
+    const run = this.#runs.get(runId);
+    return run && (run.actor ?? this.#spawn(run));
   }
 
   /** All current leases, as snapshots. */
@@ -167,15 +179,16 @@ export class RegistryRuns {
     };
   }
 
-  static fromRecord(owner: RunsOwner, record: RegistryRecord): RegistryRuns {
-    const runs = new RegistryRuns(owner, record);
+  static fromRecord(owner: RunsOwner, record: RegistryRecord, watched: Watched): RegistryRuns {
+    const { ttlSeconds: ownTtlSeconds, reacquire } = record;
+    const runs = new RegistryRuns(owner, { ttlSeconds: ownTtlSeconds, reacquire, watched });
     runs.nextToken = record.nextToken;
     runs.latestNow = record.latestNow ?? Number.NEGATIVE_INFINITY;
     const entries = record.leases.toSorted((one, other) => one.fencingToken - other.fencingToken);
     for (const entry of entries) runs.#restore(entry);
     entries.sort((one, other) => one.expiresAt - other.expiresAt);
     for (const { runId, ttlSeconds, reported } of entries)
-      if (!reported) runs.#expireAfter(ttlSeconds, runs.#runs.get(runId)!);
+      if (!reported) runs.#unreported.add(runs.#runs.get(runId)!, ttlSeconds);
     return runs;
   }
 
@@ -187,7 +200,7 @@ export class RegistryRuns {
     if (lease) this.#ownedByToken.delete(lease.fencingToken);
     run.list?.remove(run);
     this.#runs.delete(runId);
-    this.#owner.stopChild(run.actor);
+    if (run.actor !== undefined) this.#owner.stopChild(run.actor);
   }
 
   /** Stops every lease actor. */
@@ -200,18 +213,19 @@ export class RegistryRuns {
     return this.latestNow;
   }
 
-  /** A run with an actor and without a lease. */
-  #spawn(runId: string, snapshot?: LeaseSnapshot): Run {
-    const actor = createActor(leaseLogic, {
-      id: runId,
-      parent: this.#owner.self,
-      input: { runId },
-      ...(snapshot && { snapshot }),
-    });
-    const run = new Run(runId, actor.start());
+  #add(runId: string, value: LeaseState, lease: ChartLease | null): Run {
+    const run = new Run(runId, value, lease);
     this.#runs.set(runId, run);
     this.#keepIdle(run);
+    if (this.#watched(runId)) this.#spawn(run);
     return run;
+  }
+
+  #spawn(run: Run): LeaseActorRef {
+    const { runId, snapshot } = run;
+    const actor = createActor(leaseLogic, { id: runId, parent: this.#owner.self, input: { runId }, snapshot });
+    run.actor = actor;
+    return actor.start();
   }
 
   #keepIdle(run: Run): void {
@@ -219,20 +233,13 @@ export class RegistryRuns {
     if (this.#idle.size > IDLE_RUNS) this.forget(this.#idle.first!.runId);
   }
 
-  #expireAfter(ttlSeconds: number, run: Run): void {
-    let list = this.#unreported.get(ttlSeconds);
-    if (list === undefined) this.#unreported.set(ttlSeconds, (list = new LinkedList()));
-    list.append(run);
-    run.ttlSeconds = ttlSeconds;
-  }
-
   #restore(entry: LeaseEntry): void {
     const { runId, workerId, leaseId, fencingToken, expiresAt, acquisitionId, state, ttlSeconds } = entry;
     const lease = { workerId, leaseId, fencingToken, expiresAt, acquisitionId };
-    const run = this.#spawn(runId, leaseSnapshot(state, { runId, lease }));
+    const run = this.#add(runId, state, lease);
     run.ttlSeconds = ttlSeconds;
     run.list!.remove(run);
-    this.#ownedByToken.set(fencingToken, run);
+    this.#ownedByToken.add(fencingToken, run);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { InspectionEvent } from 'xstate';
+import { reportListenerError } from '../events.ts';
 import { checkFunction, checkObject, rangeError } from '../options.ts';
 import type { Inspected } from './lease-filter.ts';
 import { LeaseFilter } from './lease-filter.ts';
@@ -42,9 +43,14 @@ export function inspectLeases(
   return inspect;
 }
 
-/** Whether the inspector wants to see the actors of that run, were one to start now. */
+/** Whether the inspector wants to see the actors of that run, were one to start now. Its errors are reported, and are a no. */
 export function wantsRun(inspector: Inspector, runId: string): boolean {
-  return filters.get(inspector)?.wants(runId) ?? true;
+  try {
+    return filters.get(inspector)?.wants(runId) ?? true;
+  } catch (error) {
+    reportListenerError(error, 'the inspection');
+    return false;
+  }
 }
 
 /**

@@ -5,7 +5,7 @@ import type { RegistryAnswer, RegistryEvent, RegistryRecord } from '../../machin
 import type { RegistryActorRef } from '../../machines/registry.logic.ts';
 import { persistedRegistry, registryLogic } from '../../machines/registry.logic.ts';
 import { Emitter } from '../events.ts';
-import { filterAhead } from '../inspect/inspect-leases.ts';
+import { filterAhead, wantsRun } from '../inspect/inspect-leases.ts';
 import type { Inspector } from '../inspect/quiet-inspector.ts';
 import { quietInspector } from '../inspect/quiet-inspector.ts';
 import type { Lease, Reacquire } from '../lease.ts';
@@ -61,10 +61,11 @@ export class LeaseRegistry {
     const { ttlSeconds, reacquire = 'refuse', inspect } = options;
     checkDuration('ttlSeconds', ttlSeconds);
     checkOneOf('reacquire', reacquire, ['refuse', 'extend']);
+    const watched = (runId: string): boolean => inspect !== undefined && wantsRun(inspect, runId);
     this.#actor = createActor(registryLogic, {
       id: 'registry',
-      input: { ttlSeconds, reacquire },
-      ...(options instanceof Restored && { snapshot: persistedRegistry(options.record) }),
+      input: { ttlSeconds, reacquire, watched },
+      ...(options instanceof Restored && { snapshot: persistedRegistry(options.record, watched) }),
       ...(inspect && { inspect: quietInspector(inspect) }),
     });
     if (inspect) filterAhead(this.#actor, inspect);
@@ -174,7 +175,10 @@ export class LeaseRegistry {
     return this.#actor;
   }
 
-  /** The run's lease actor, while it has one: as long as it is owned, and for some time after. */
+  /**
+   * The run's lease actor: as long as the run is owned, and for some time after. It is spawned when it is first asked for,
+   * in the state that its chart has reached; where `inspect` wants to see it, as soon as the run is acquired.
+   */
   actorOf(runId: string): LeaseActorRef | undefined {
     checkName('runId', runId);
     return this.#actor.getSnapshot().runs.actorOf(runId);

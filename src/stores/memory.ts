@@ -3,7 +3,7 @@ import { createActor } from 'xstate';
 import type { Granted, RegistryAnswer, RegistryEvent } from '../../machines/registry.events.ts';
 import { registryLogic } from '../../machines/registry.logic.ts';
 import { StoreUnavailableError } from '../errors.ts';
-import { filterAhead } from '../inspect/inspect-leases.ts';
+import { filterAhead, wantsRun } from '../inspect/inspect-leases.ts';
 import type { Inspector } from '../inspect/quiet-inspector.ts';
 import { quietInspector } from '../inspect/quiet-inspector.ts';
 import type { LeaseRef, StoredLease } from '../lease.ts';
@@ -69,7 +69,11 @@ export class MemoryStore implements FencedStore {
     this.#now = now;
     this.#registry = createActor(registryLogic, {
       id: 'registry',
-      input: { ttlSeconds: 30, reacquire: 'extend' },
+      input: {
+        ttlSeconds: 30,
+        reacquire: 'extend',
+        watched: (runId) => inspect !== undefined && wantsRun(inspect, runId),
+      },
       ...(inspect && { inspect: quietInspector(inspect) }),
     });
     if (inspect) filterAhead(this.#registry, inspect);

@@ -89,6 +89,20 @@ describe('inspectLeases', () => {
     expect(lines.filter((line) => line.startsWith('run-1'))).toEqual([]);
   });
 
+  it('errors of the filter stop no keeper', async () => {
+    const inspect = inspectLeases(() => undefined, {
+      only: () => {
+        throw new Error('of the filter');
+      },
+    });
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+    await using store = new MemoryStore({ inspect });
+    await using leases = new LeaseManager(store, { ttlSeconds: 10, inspect });
+    expect(await leases.hold('run-1', {}, () => 'done')).toBe('done');
+    expect(warned).toHaveBeenCalled();
+    warned.mockRestore();
+  });
+
   it('refuses options that make no sense', () => {
     expect(() => inspectLeases(() => undefined, { limit: 0 })).toThrow('`limit`');
     expect(() => inspectLeases(() => undefined, { only: 'nightly' as never })).toThrow('`only`');

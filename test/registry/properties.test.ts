@@ -360,6 +360,25 @@ describe('LeaseRegistry', () => {
     expect(registry.acquire('run-1', 'worker-b', 1)?.fencingToken).toBe(3);
   });
 
+  it('A16 a lease actor is spawned when it is asked for, in the state that its chart has reached, and goes on from there', () => {
+    const registry = newRegistry();
+    const lease = acquire(registry, 'run-1', 'worker-a', 0);
+    heartbeat(registry, lease, 5);
+    const actor = registry.actorOf('run-1')!;
+    expect(actor.getSnapshot()).toMatchObject({
+      value: 'held',
+      context: { lease: { fencingToken: 1, expiresAt: 15 } },
+    });
+    expect(registry.actorOf('run-1')).toBe(actor);
+    registry.expire(15);
+    expect(actor.getSnapshot().value).toBe('expired');
+    acquire(registry, 'run-1', 'worker-b', 15);
+    expect(actor.getSnapshot()).toMatchObject({ value: 'held', context: { lease: { fencingToken: 2 } } });
+    expect(registry.get('run-1')?.workerId).toBe('worker-b');
+    expect(LeaseRegistry.from(registry.toJSON()).actorOf('run-1')!.getSnapshot().value).toBe('held');
+    expect(registry.actorOf('run-2')).toBeUndefined();
+  });
+
   it('A18 runs that were acquired and released leave no actor behind, beyond a bounded number', () => {
     const registry = newRegistry();
     for (let index = 0; index < 5000; index += 1) release(registry, acquire(registry, `run-${index}`, 'worker-a', 0));
