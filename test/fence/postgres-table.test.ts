@@ -60,7 +60,7 @@ describe.skipIf(found === null)('fenced tables on PostgreSQL', () => {
     'B25 psql is refused with an old token, before the newer worker’s first write too, and passes with the current one',
     async () => {
       const { late, next } = await takeOver();
-      const update = (token: number, status: string) =>
+      const update = (token: number | 'NULL', status: string) =>
         psql!.ask(
           server.url,
           `UPDATE "the jobs" SET status = '${status}', fencing_token = ${token} WHERE id = '${id}' RETURNING status`,
@@ -68,6 +68,8 @@ describe.skipIf(found === null)('fenced tables on PostgreSQL', () => {
       await expect(update(late.fencingToken, 'late')).rejects.toThrow(LOST);
       expect(await update(next.fencingToken, 'done')).toBe('done');
       await expect(update(late.fencingToken, 'late')).rejects.toThrow(LOST);
+      await expect(update(next.fencingToken + 1, 'from the future')).rejects.toThrow(LOST);
+      await expect(update('NULL', 'no token')).rejects.toThrow(NEEDED);
       expect(await update(next.fencingToken, 'done twice')).toBe('done twice');
       expect(await row()).toBe('2 done twice');
     },

@@ -50,11 +50,13 @@ describe('fenced tables on SQLite', () => {
       await ask(file, `INSERT INTO "the jobs" VALUES ('job-1', ${late.fencingToken}, 'running')`);
       await sleep(TTL_SECONDS * 1000 + 5);
       const next = await acquire(store, 'job-1', 'worker-b');
-      const update = (token: number, status: string) =>
+      const update = (token: number | 'NULL', status: string) =>
         ask(file, `UPDATE "the jobs" SET status = '${status}', fencing_token = ${token} WHERE id = 'job-1'`);
       await expect(update(late.fencingToken, 'late')).rejects.toThrow(LOST);
       await update(next.fencingToken, 'done');
       await expect(update(late.fencingToken, 'late')).rejects.toThrow(LOST);
+      await expect(update(next.fencingToken + 1, 'from the future')).rejects.toThrow(LOST);
+      await expect(update('NULL', 'no token')).rejects.toThrow(NEEDED);
       await update(next.fencingToken, 'done twice');
       expect(await ask(file, 'SELECT status, fencing_token FROM "the jobs"')).toBe('done twice|2');
     },
