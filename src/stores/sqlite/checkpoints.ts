@@ -8,9 +8,10 @@ import { statSync } from 'node:fs';
 import type { SqliteDatabase } from './database.ts';
 
 const FIRST_RIGHT_VERSION = '3.51.3';
-/** As many pages as SQLite itself lets gather, at about two a call. */
-const CALLS_BETWEEN = 500;
-const LONG_LOG_BYTES = 4_000_000;
+/** A call writes a page or two, and SQLite itself lets a thousand gather. A checkpoint waits for the disk, so it is not cheap. */
+const CALLS_BETWEEN = 1000;
+/** Longer than the store's own checkpoints let it get. */
+const LONG_LOG_BYTES = 10_000_000;
 
 export function hasCheckpointBug(database: SqliteDatabase): boolean {
   const { version } = database.prepare('SELECT sqlite_version() AS version').get() as { version: string };
@@ -58,6 +59,8 @@ export class Checkpoints {
     const another = this.#openAnother();
     try {
       another.exec('PRAGMA busy_timeout = 0; PRAGMA wal_autocheckpoint = 0');
+      // The log begins anew after this: what was taken from it must be on the disk, as its commits were.
+      another.exec('PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON');
       another.prepare('PRAGMA wal_checkpoint(PASSIVE)').get();
     } finally {
       another.close();
