@@ -41,12 +41,8 @@ export function commitTogether(
       done.push({ step, value: step() });
     } catch (error) {
       undo(database);
-      if (done.length > 0)
-        return commitTogether(
-          database,
-          done.map((each) => each.step),
-          name,
-        );
+      const before = done.map((each) => each.step);
+      if (before.length > 0) return commitTogether(database, before, name);
       if (isBusy(error)) throw error;
       return [{ error }];
     }

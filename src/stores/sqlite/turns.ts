@@ -12,10 +12,10 @@ const SLICE_SECONDS = 0.005;
  * Runs the steps in order, in one transaction, and tells what became of the first ones, of one at least. Throws when the file
  * is locked, or no transaction began.
  */
-export type Together = (steps: Iterable<() => unknown>) => readonly Outcome[];
+type Together = (steps: Iterable<() => unknown>) => readonly Outcome[];
 
 /** How a step is run that writes. */
-export interface Writing<Result> {
+interface Writing<Result> {
   /** The same for all who wait. */
   readonly together: Together;
   /** Finds an answer that needs no writing, while the file is locked. */
