@@ -8,11 +8,15 @@ import type { Script } from './scripts.ts';
 
 export interface Call {
   readonly script: Script;
-  /** The first decides the node; on a cluster all lie in one slot. */
-  readonly keys: readonly string[];
-  readonly args: readonly string[];
+  /** What follows the script, see {@link operandsOf}. */
+  readonly operands: readonly string[];
   /** Whether it can change anything. */
   readonly writes: boolean;
+}
+
+/** The number of keys, the keys, the arguments. The first key decides the node; on a cluster all lie in one slot. */
+export function operandsOf(keys: readonly string[], args: readonly string[]): readonly string[] {
+  return [String(keys.length), ...keys, ...args];
 }
 
 export class RedisCalls {
@@ -39,12 +43,15 @@ export class RedisCalls {
       const message = `Redis was not connected within ${this.#timeoutSeconds} s`;
       return new StoreUnavailableError(cause ? `${message}: ${cause.message}` : message, { cause });
     };
-    return this.#inTime(this.#connection.untilReady(), {
-      signal,
-      seconds: this.#timeoutSeconds,
-      late: notInTime,
-      aborted: (reason) => reason,
-      failed: (error) => error,
+    return new Promise((resolve, reject) => {
+      const ending = new Ending(this.#deadlines, signal, this.#timeoutSeconds, {
+        late: () => reject(notInTime()),
+        aborted: () => reject(signal!.reason),
+      });
+      this.#connection.untilReady().then(
+        () => ending.isFirst() && resolve(),
+        (error: unknown) => ending.isFirst() && reject(error),
+      );
     });
   }
 
@@ -54,59 +61,62 @@ export class RedisCalls {
 
   /** The command cannot be taken back once it was sent. */
   #answer(call: Call, signal: AbortSignal | undefined, seconds: number): Promise<unknown> {
-    const late = `Redis did not answer within ${this.#timeoutSeconds} s`;
-    return this.#inTime(this.#evaluate(call), {
-      signal,
-      seconds,
-      late: () => (call.writes ? new OutcomeUnknownError(late) : new StoreUnavailableError(late)),
-      aborted: (cause) => new OutcomeUnknownError('The call was given up before Redis answered', { cause }),
-      failed: (error) => storeError(error, call.writes),
-    });
-  }
-
-  /** Whatever comes first: the answer, the time or the signal. */
-  #inTime<Answer>(asked: Promise<Answer>, how: Ends): Promise<Answer> {
-    const { signal } = how;
     return new Promise((resolve, reject) => {
-      let isOver = false;
-      const end = (): void => {
-        if (isOver) return;
-        isOver = true;
-        this.#deadlines.remove(place);
-        signal?.removeEventListener('abort', onAbort);
-      };
-      const fail = (error: unknown): void => {
-        end();
-        reject(error);
-      };
-      const onAbort = (): void => fail(how.aborted(signal!.reason));
-      const place = this.#deadlines.add(how.seconds, () => fail(how.late()));
-      signal?.addEventListener('abort', onAbort);
-      asked.then(
-        (answer) => {
-          end();
-          resolve(answer);
-        },
-        (error: unknown) => fail(how.failed(error)),
-      );
+      const ending = new Ending(this.#deadlines, signal, seconds, {
+        late: () => reject(this.#late(call)),
+        aborted: () =>
+          reject(new OutcomeUnknownError('The call was given up before Redis answered', { cause: signal!.reason })),
+      });
+      const onAnswer = (reply: unknown): void => void (ending.isFirst() && resolve(reply));
+      const onError = (error: unknown): void => void (ending.isFirst() && reject(storeError(error, call.writes)));
+      const { script, operands } = call;
+      this.#send(['evalsha', script.sha, ...operands]).then(onAnswer, (error: unknown) => {
+        // A server that does not know the digest has run nothing, and gets the whole.
+        if (!isNoScript(error)) onError(error);
+        else this.#send(['eval', script.source, ...operands]).then(onAnswer, onError);
+      });
     });
   }
 
-  /** By its digest. A server that does not know it has run nothing, and gets the whole. */
-  #evaluate({ script, keys, args }: Call): Promise<unknown> {
-    const rest = [String(keys.length), ...keys, ...args];
-    return this.#connection.send(keys[0]!, ['evalsha', script.sha, ...rest]).catch((error: unknown) => {
-      if (!isNoScript(error)) throw error;
-      return this.#connection.send(keys[0]!, ['eval', script.source, ...rest]);
-    });
+  #late({ writes }: Call): OutcomeUnknownError | StoreUnavailableError {
+    const late = `Redis did not answer within ${this.#timeoutSeconds} s`;
+    return writes ? new OutcomeUnknownError(late) : new StoreUnavailableError(late);
+  }
+
+  #send(command: readonly string[]): Promise<unknown> {
+    return this.#connection.send(command[3]!, command);
   }
 }
 
-/** What a call rejects with when something else comes before its answer. */
+/** What happens to a call when something else comes before its answer. */
 interface Ends {
-  readonly signal: AbortSignal | undefined;
-  readonly seconds: number;
-  readonly late: () => unknown;
-  readonly aborted: (reason: unknown) => unknown;
-  readonly failed: (error: unknown) => unknown;
+  readonly late: () => void;
+  readonly aborted: () => void;
+}
+
+/** Whatever comes first: the answer, the time or the signal. */
+class Ending {
+  readonly #deadlines: Deadlines;
+  readonly #signal: AbortSignal | undefined;
+  readonly #place: number;
+  readonly #onAbort: (() => void) | undefined;
+  #isOver = false;
+
+  constructor(deadlines: Deadlines, signal: AbortSignal | undefined, seconds: number, { late, aborted }: Ends) {
+    this.#deadlines = deadlines;
+    this.#signal = signal;
+    this.#place = deadlines.add(seconds, () => this.isFirst() && late());
+    if (signal === undefined) return;
+    this.#onAbort = () => this.isFirst() && aborted();
+    signal.addEventListener('abort', this.#onAbort);
+  }
+
+  /** Whether nothing came before. Only the first who asks hears yes. */
+  isFirst(): boolean {
+    if (this.#isOver) return false;
+    this.#isOver = true;
+    this.#deadlines.remove(this.#place);
+    if (this.#onAbort) this.#signal?.removeEventListener('abort', this.#onAbort);
+    return true;
+  }
 }

@@ -64,23 +64,26 @@ export function connectIoredis(client: IoredisClient, keyPrefix = ''): RedisConn
   };
 }
 
-/** What is sent in one turn of the event loop goes out in one write, not in one each. */
+/** What is sent after the first in one turn of the event loop goes out in one write, not in one each. */
 function corker(client: IoredisClient): () => void {
-  let isCorked = false;
+  let sent = 0;
+  let corked: IoredisClient['stream'];
+  const endTurn = (): void => {
+    sent = 0;
+    corked?.uncork();
+    corked = undefined;
+  };
   return () => {
-    const { stream } = client;
-    if (isCorked || !stream) return;
-    isCorked = true;
-    stream.cork();
-    process.nextTick(() => {
-      isCorked = false;
-      stream.uncork();
-    });
+    sent += 1;
+    if (sent === 1) process.nextTick(endTurn);
+    if (sent !== 2) return;
+    corked = client.stream;
+    corked?.cork();
   };
 }
 
 function sender(client: IoredisClient): (command: readonly string[]) => Promise<unknown> {
-  return ([name, ...args]) => client.call(name!, ...args);
+  return (command) => client.call(...(command as readonly [string, ...string[]]));
 }
 
 function subscribeIoredis(

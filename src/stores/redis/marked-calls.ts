@@ -2,6 +2,7 @@
 import { StateLostError, StoreUnavailableError } from '../../errors.ts';
 import type { CallOptions } from '../store.ts';
 import { answerOf, type Answer } from './answers.ts';
+import { operandsOf } from './calls.ts';
 import { bucketOf } from './keys.ts';
 import type { OpenRedis } from './open.ts';
 import type { Script } from './scripts.ts';
@@ -31,12 +32,13 @@ export class MarkedCalls {
     options: CallOptions | undefined,
     writes = true,
   ): Promise<Answer> {
-    const answer = answerOf(await this.send(script, bucketOf(runId), keys, args, writes, options));
+    const answer = answerOf(await this.#run(script, bucketOf(runId), keys, args, writes, options));
+    this.#checkMarker(answer[0]);
     if (answer[0] !== 'damaged') return answer;
     throw new StoreUnavailableError(`The record of run ${JSON.stringify(runId)} in Redis is damaged: it lacks a field`);
   }
 
-  /** Every script gets the marker first, and says when it is not what this store has seen. */
+  /** A call on a bucket, with the reply as it came. */
   async send(
     script: Script,
     bucket: number,
@@ -45,11 +47,28 @@ export class MarkedCalls {
     writes: boolean,
     options: CallOptions | undefined,
   ): Promise<readonly unknown[]> {
+    const reply = (await this.#run(script, bucket, keys, args, writes, options)) as readonly unknown[];
+    this.#checkMarker(reply[0]);
+    return reply;
+  }
+
+  /** Every script gets the marker first, and says `gone` when it is not what this store has seen. */
+  #run(
+    script: Script,
+    bucket: number,
+    keys: readonly string[],
+    args: readonly string[],
+    writes: boolean,
+    options: CallOptions | undefined,
+  ): Promise<unknown> {
     this.checkOpen(options);
     const { calls, keys: names, markers } = this.#redis;
-    const call = { script, keys: [names.marker(bucket), ...keys], args: [markers[bucket]!, ...args], writes };
-    const reply = (await calls.run(call, options)) as readonly unknown[];
-    if (String(reply[0]) !== 'gone') return reply;
+    const operands = operandsOf([names.marker(bucket), ...keys], [markers[bucket]!, ...args]);
+    return calls.run({ script, operands, writes }, options);
+  }
+
+  #checkMarker(status: unknown): void {
+    if (String(status) !== 'gone') return;
     this.#isLost = true;
     throw stateLost();
   }

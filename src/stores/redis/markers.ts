@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { answerOf } from './answers.ts';
-import type { RedisCalls } from './calls.ts';
+import { operandsOf, type RedisCalls } from './calls.ts';
 import { BUCKETS, type RedisKeys } from './keys.ts';
 import { OPEN } from './scripts.ts';
 
@@ -13,7 +13,7 @@ export async function openMarkers(calls: RedisCalls, keys: RedisKeys, isCluster:
   const value = randomBytes(9).toString('base64url');
   const markers = Array.from({ length: BUCKETS }, (_, bucket) => keys.marker(bucket));
   const open = async (some: readonly string[]): Promise<readonly string[]> =>
-    answerOf(await calls.run({ script: OPEN, keys: some, args: [value], writes: false }));
+    answerOf(await calls.run({ script: OPEN, operands: operandsOf(some, [value]), writes: false }));
   if (!isCluster) return open(markers);
   return (await Promise.all(markers.map((marker) => open([marker])))).flat();
 }
