@@ -1,8 +1,10 @@
 import { StoreUnavailableError } from '../../errors.ts';
 import type { LeaseRef } from '../../lease.ts';
 import { checkObject } from '../../options.ts';
-import { otherHome } from './errors.ts';
+import { statement, type Row } from './caller.ts';
+import type { PostgresStatement } from './client.ts';
 import { toFenceError } from './documents.ts';
+import { isUnprepared, otherHome } from './errors.ts';
 
 /** A connection inside a transaction: `pg`'s client, or whatever runs one statement with values on one connection. */
 export interface PostgresTransaction {
@@ -14,6 +16,18 @@ export interface FenceHome {
   readonly schema: string;
   readonly home: string;
 }
+
+/** A client of `pg`, which prepares what has a name, and knows the process that it was told to be connected to. */
+interface PreparingClient {
+  readonly processID?: number | null | undefined;
+  query(statement: PostgresStatement): Promise<{ readonly rows: readonly Row[] }>;
+}
+
+/** By the store's home, so that its text is made once. */
+const statements = new WeakMap<FenceHome, PostgresStatement>();
+
+/** Whether a connection leads to the server itself. A pooler tells of a process of its own. */
+const directness = new WeakMap<object, boolean>();
 
 /** @throws TypeError for a pool, whose statements may each run on another connection. */
 export function checkTransaction(tx: unknown): asserts tx is PostgresTransaction {
@@ -39,24 +53,50 @@ function statusOf(tx: object): unknown {
 }
 
 /** Runs the fence in the user's transaction. An error leaves that transaction failed, so that it cannot be committed. */
-export async function fenceTransaction(
-  tx: PostgresTransaction,
-  lease: LeaseRef,
-  { schema, home }: FenceHome,
-): Promise<void> {
+export async function fenceTransaction(tx: PostgresTransaction, lease: LeaseRef, fenceHome: FenceHome): Promise<void> {
+  const { schema, home } = fenceHome;
   const { runId, workerId, fencingToken, acquisitionId } = lease;
-  const text = `SELECT ${schema}.fence_at($1, $2, $3, $4, $5) AS place`;
-  let rows;
+  let row;
   try {
     // Refused outside a transaction, where the fence would be gone again before the write came.
     if (statusOf(tx) !== 'T') await tx.query(`LOCK TABLE ${schema}.meta IN ACCESS SHARE MODE`, []);
-    ({ rows } = await tx.query(text, [home, runId, workerId, fencingToken, acquisitionId]));
+    row = await ask(tx, fenceHome, [home, runId, workerId, fencingToken, acquisitionId]);
   } catch (error) {
     throw toTransactionError(error, lease);
   }
-  const place = String(rows[0]?.['place']);
+  const place = String(row?.['place']);
   if (place === '') return;
   throw markerOf(place) === markerOf(home) ? otherHome(schema) : elsewhere();
+}
+
+/**
+ * Prepared, which saves a third of its time, where that can do no harm: a statement that a pooler's next connection does
+ * not know would fail the user's transaction. So the first answer on a connection tells whether it is the server's own.
+ */
+async function ask(tx: PostgresTransaction, home: FenceHome, values: unknown[]): Promise<Row | undefined> {
+  const { text, name } = fenceStatement(home);
+  const client = tx as unknown as PreparingClient;
+  if (name === undefined || directness.get(tx) !== true) {
+    const { rows } = await tx.query(text, values);
+    if (!directness.has(tx)) directness.set(tx, Number(rows[0]?.['pid']) === client.processID);
+    return rows[0];
+  }
+  try {
+    return (await client.query({ text, name, values })).rows[0];
+  } catch (error) {
+    // Somebody throws away what was prepared, by DISCARD ALL for one, and may do so again.
+    if (isUnprepared(error)) statements.set(home, { text });
+    throw error;
+  }
+}
+
+function fenceStatement(home: FenceHome): PostgresStatement {
+  let known = statements.get(home);
+  if (known === undefined) {
+    known = statement(`SELECT ${home.schema}.fence_at($1, $2, $3, $4, $5) AS place, pg_backend_pid() AS pid`);
+    statements.set(home, known);
+  }
+  return known;
 }
 
 function toTransactionError(error: unknown, lease: LeaseRef): unknown {
