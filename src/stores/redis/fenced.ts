@@ -46,20 +46,22 @@ export class FencedCommands {
   async exec(commands: readonly RedisCommand[], options: FencedExecOptions = {}): Promise<unknown[]> {
     checkCommands(commands);
     const { runId, workerId, fencingToken, acquisitionId } = this.#lease;
-    const touched = options.keys ?? commands.flatMap(([, key]) => (key === undefined ? [] : [String(key)]));
-    const args = commands.flatMap((command) => [String(command.length), ...command.map(String)]);
+    const touched = options.keys ?? keysOf(commands);
     const keys = [this.#keys.lease(runId), ...new Set(touched)];
+    const args: string[] = [];
+    for (const command of commands) args.push(String(command.length), ...command.map(String));
     if (args.length + keys.length > MOST_ARGUMENTS) {
       throw new RangeError(
         `Expected \`commands\` to have at most some ${MOST_ARGUMENTS} words in all, got ${args.length}`,
       );
     }
     const values = [workerId, String(fencingToken), acquisitionId, ...args];
-    const reply = await this.#send(EXEC_FENCED, bucketOf(runId), keys, values, true, options).catch(
-      (error: unknown) => {
-        throw this.#inAnotherSlot(error, touched) ?? error;
-      },
-    );
+    let reply;
+    try {
+      reply = await this.#send(EXEC_FENCED, bucketOf(runId), keys, values, true, options);
+    } catch (error) {
+      throw this.#inAnotherSlot(error, touched) ?? error;
+    }
     if (String(reply[0]) === 'refused') throw new LeaseLostError(this.#lease, lossOf(this.#lease, answerOf(reply[2])));
     return (reply[1] as readonly (readonly [unknown, unknown])[]).map(([status, result]) =>
       String(status) === 'error' ? new Error(String(result)) : result,
@@ -76,6 +78,13 @@ export class FencedCommands {
       touched,
     );
   }
+}
+
+/** The first word after each command's name, where there is one. */
+function keysOf(commands: readonly RedisCommand[]): string[] {
+  const keys = [];
+  for (const [, key] of commands) if (key !== undefined) keys.push(String(key));
+  return keys;
 }
 
 function checkCommands(commands: readonly RedisCommand[]): void {
