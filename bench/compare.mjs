@@ -1,5 +1,6 @@
 /** Candidates in turn, a short slice each, so that the machine's moods meet them all alike; told as ratios of medians. */
 import { performance } from 'node:perf_hooks';
+import { setImmediate } from 'node:timers/promises';
 
 /** Short, so that a busy machine disturbs some rounds and not the medians. */
 const SLICE_SECONDS = 0.05;
@@ -27,16 +28,20 @@ export async function ratePerSecond(once, clients, seconds = SLICE_SECONDS) {
   return (count * 1000) / (performance.now() - start);
 }
 
-/** Measures each candidate for so many seconds in all. Rates by candidate, round by round. */
-export async function inTurn(candidates, seconds, measure) {
+/** As many rounds as give each candidate so many seconds in all. */
+export const roundsIn = (seconds) => Math.max(3, Math.round(seconds / SLICE_SECONDS));
+
+/** Measures each candidate in so many rounds. Rates by candidate, round by round. */
+export async function inTurn(candidates, rounds, measure) {
   const rates = candidates.map(() => []);
-  const rounds = Math.max(3, Math.round(seconds / SLICE_SECONDS));
   const warming = Math.ceil(rounds * WARMING_SHARE);
   for (let round = -warming; round < rounds; round += 1) {
     for (let place = 0; place < candidates.length; place += 1) {
       // Another one begins each round, so that none always follows the same neighbour.
       const index = (warming + round + place) % candidates.length;
       const rate = await measure(candidates[index]);
+      // A driver without a promise of its own would let no signal be heard until the last round.
+      await setImmediate();
       if (round >= 0) rates[index].push(rate);
     }
   }

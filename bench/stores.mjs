@@ -3,17 +3,16 @@
  * with 32 clients in this process, in turn, as ratios of medians (above 1: `lessor` is faster). And 10,000 leases renewed in
  * one call beside one call each.
  *
- *   npm run build && node bench/stores.mjs [sqlite] [postgres] [redis] [--seconds S] [--no-fsync]
+ *   npm run build && node bench/stores.mjs --help
  *
- * `--seconds` is how long each candidate is measured for each line. `--no-fsync` takes the disk out, for lessor and the
- * others alike: what is left is each one's own work. The servers are started here, on loopback, and ended, also by Ctrl-C.
- * The packages beside which lessor is measured are installed on demand, in the versions of `stores/packages.mjs`, into
- * `node_modules/.cache/lessor-bench`: they are no dependencies of this package.
+ * The servers are started here, on loopback, and ended, also by Ctrl-C. The packages beside which lessor is measured are
+ * installed on demand, in the versions of `stores/packages.mjs`, into `node_modules/.cache/lessor-bench`: they are no
+ * dependencies of this package.
  */
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
-import { parseArgs } from 'node:util';
-import { inTurn, median, ratePerSecond, tell } from './compare.mjs';
+import { forEachStore, readCommand } from './command.mjs';
+import { inTurn, median, ratePerSecond, roundsIn, tell } from './compare.mjs';
 import { openPostgres } from './stores/postgres.mjs';
 import { openRedis } from './stores/redis.mjs';
 import { openSqlite } from './stores/sqlite.mjs';
@@ -23,56 +22,33 @@ const CROWD = 32;
 const MANY = 10_000;
 const RENEW_TTL_SECONDS = 3600;
 
-const { positionals, values } = parseArgs({
-  allowPositionals: true,
+const { names, values } = readCommand({
+  usage: `node bench/stores.mjs [sqlite] [postgres] [redis] [--seconds S] [--no-fsync]
+
+  --seconds S  how long each candidate is measured for each line (5)
+  --no-fsync   takes the disk out, for lessor and the others alike: what is left is each one's own work`,
+  stores: Object.keys(OPENERS),
   options: { seconds: { type: 'string', default: '5' }, 'no-fsync': { type: 'boolean', default: false } },
+  isValid: ({ seconds }) => Number(seconds) > 0,
 });
-const seconds = Number(values.seconds);
-const unknown = positionals.filter((name) => !Object.hasOwn(OPENERS, name));
-if (unknown.length > 0 || !(seconds > 0)) {
-  console.error('usage: node bench/stores.mjs [sqlite] [postgres] [redis] [--seconds S] [--no-fsync]');
-  process.exit(64);
-}
+const rounds = roundsIn(Number(values.seconds));
 
-/** Ends of what was started, the newest first. */
-const ends = [];
-let isInterrupted = false;
-for (const signal of ['SIGINT', 'SIGTERM']) {
-  process.on(signal, async () => {
-    if (isInterrupted) return;
-    isInterrupted = true;
-    await endAll();
-    process.exit(signal === 'SIGINT' ? 130 : 143);
-  });
-}
+await forEachStore(names, measure);
 
-try {
-  for (const name of positionals.length > 0 ? positionals : Object.keys(OPENERS)) await measure(name);
-} catch (error) {
-  // What is measured meanwhile fails, since its server is ended under it.
-  if (!isInterrupted) throw error;
-} finally {
-  await endAll();
-}
-
-async function measure(name) {
+async function measure(name, onEnd) {
   const {
     title,
     store,
     others,
     renewAim,
     quickly = (work) => work(),
-  } = await OPENERS[name]({
-    fsync: !values['no-fsync'],
-    onEnd: (end) => ends.unshift(end),
-  });
+  } = await OPENERS[name]({ fsync: !values['no-fsync'], onEnd });
   const candidates = [{ name: 'lessor', once: (runId) => acquireAndRelease(store, runId) }, ...others];
   for (const clients of [1, CROWD]) {
-    const rates = await inTurn(candidates, seconds, ({ once }) => ratePerSecond(once, clients));
+    const rates = await inTurn(candidates, rounds, ({ once }) => ratePerSecond(once, clients));
     tell(`${title}: acquire and release, ${clients} client${clients > 1 ? 's' : ''}`, candidates, rates);
   }
   await measureRenewals(title, store, renewAim, quickly);
-  await endAll();
 }
 
 async function acquireAndRelease(store, runId) {
@@ -92,7 +68,7 @@ async function measureRenewals(title, store, aim, quickly) {
     { name: 'one call each', aim, measure: () => ratePerSecond(renewOne, 1) },
     { name: `one call each, ${CROWD} at a time`, measure: () => ratePerSecond(renewOne, CROWD) },
   ];
-  const rates = await inTurn(candidates, seconds, (candidate) => candidate.measure());
+  const rates = await inTurn(candidates, rounds, (candidate) => candidate.measure());
   tell(`${title}: ${MANY} leases renewed (${(MANY / median(rates[0])).toFixed(2)} s in one call)`, candidates, rates);
 }
 
@@ -118,14 +94,4 @@ async function timed(renew) {
   const start = performance.now();
   await renew();
   return (MANY * 1000) / (performance.now() - start);
-}
-
-async function endAll() {
-  while (ends.length > 0) {
-    try {
-      await ends.shift()();
-    } catch (error) {
-      console.error(error);
-    }
-  }
 }

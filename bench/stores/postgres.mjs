@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
-import { PostgresStore, migratePostgres } from '../../dist/src/stores/postgres.js';
+import { migratePostgres, PostgresStore } from 'lessor';
 import { loadService } from './services.mjs';
 
 const TTL_SECONDS = 30;

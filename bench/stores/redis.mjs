@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { RedisStore } from '../../dist/src/stores/redis.js';
+import { RedisStore } from 'lessor';
 import { load, versionOf } from './packages.mjs';
 import { loadService } from './services.mjs';
 
