@@ -6,6 +6,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: ['test/global-setup.ts'],
     setupFiles: ['test/leaks.ts'],
+    // Named again where a command line names others: `scripts/check.mjs`, `.ci/run`.
+    reporters: ['default', './test/store-reporter.ts'],
     pool: 'forks',
     // Much of the time is waiting, for expiries and for servers, so that two go side by side on two cores as well.
     maxWorkers: 2,

@@ -75,7 +75,7 @@ async function runStep({ name, command }, { show = false } = {}) {
 function reporters() {
   if (!results) return '';
   mkdirSync(results, { recursive: true });
-  return `--reporter=default --reporter=json --outputFile.json=${quote(join(results, 'tests.json'))}`;
+  return `--reporter=default --reporter=./test/store-reporter.ts --reporter=json --outputFile.json=${quote(join(results, 'tests.json'))}`;
 }
 
 function quote(word) {
