@@ -13,11 +13,13 @@ import { commitValues, openValues, toFenceError } from './postgres/documents.ts'
 import { otherHome } from './postgres/errors.ts';
 import { checkTransaction, fenceTransaction, type FenceHome, type PostgresTransaction } from './postgres/fence.ts';
 import { define, fenceTableSql, unfenceTableSql } from './postgres/fence-table.ts';
+import { acquireTurns, releaseTurns } from './postgres/grants.ts';
 import { PostgresListener } from './postgres/listener.ts';
 import { openPostgres, type OpenPostgres, type PostgresStoreOptions } from './postgres/open.ts';
-import { afterPrefix, fromMicroseconds, readAcquireAnswer, recordOf } from './postgres/rows.ts';
+import { afterPrefix, fromMicroseconds, recordOf } from './postgres/rows.ts';
 import { statementsOf, type Statements } from './postgres/statements.ts';
 import { renewalsOf } from './postgres/renewals.ts';
+import type { Turns } from './postgres/turns.ts';
 import {
   checkAcquireRequest,
   checkLeaseRef,
@@ -48,8 +50,8 @@ export type { PostgresStoreOptions } from './postgres/open.ts';
 /**
  * Leases in PostgreSQL, in a schema that `migratePostgres` has installed.
  *
- * The server's clock decides. Every call is one statement in one round trip, decides on the primary, and leaves nothing
- * behind in the session, so that it works through a pooler in transaction mode. A grant is on disk before it is returned,
+ * The server's clock decides. Every call is one statement in one round trip, which many acquires or releases of one moment
+ * share. It decides on the primary, and leaves nothing behind in the session, so that it works through a pooler in transaction mode. A grant is on disk before it is returned,
  * whatever `synchronous_commit` the role has.
  */
 export class PostgresStore implements FencedStore {
@@ -58,6 +60,8 @@ export class PostgresStore implements FencedStore {
   readonly #caller: Caller;
   readonly #home: FenceHome;
   readonly #statements: Statements;
+  readonly #acquires: Turns<AcquireRequest, AcquireResult>;
+  readonly #releases: Turns<ReleaseRequest, boolean>;
   readonly #listener: PostgresListener;
   #lost: StateLostError | undefined;
   #closing: Promise<void> | undefined;
@@ -70,6 +74,9 @@ export class PostgresStore implements FencedStore {
     // Shorter than the call, so that the server's own answer, that nothing was applied, arrives.
     const lockWait = `${Math.max(1, Math.floor(requestTimeoutSeconds * 800))}ms`;
     this.#statements = statementsOf({ ...this.#home, lockWait });
+    const ask = (...call: [Statement, unknown[], CallOptions | undefined]) => this.#ask(...call);
+    this.#acquires = acquireTurns(this.#statements, ask);
+    this.#releases = releaseTurns(this.#statements, ask);
     this.#listener = new PostgresListener(opened.pool, schema, { silent: !listen });
   }
 
@@ -88,16 +95,7 @@ export class PostgresStore implements FencedStore {
 
   async acquire(request: AcquireRequest, options?: CallOptions): Promise<AcquireResult> {
     checkAcquireRequest(request, options);
-    const { runId, workerId, acquisitionId, ttlSeconds, reacquire = 'extend' } = request;
-    const values = [runId, workerId, acquisitionId, ttlSeconds, reacquire === 'extend'];
-    const [row] = await this.#ask(this.#statements.acquire, values, options);
-    const { status, fencingToken, seconds, holder } = readAcquireAnswer(row['answer']);
-    if (status === 'held') {
-      return { status, workerId: holder, fencingToken, retryAfterSeconds: Math.max(0, seconds) };
-    }
-    const leaseId = leaseIdOf(runId, workerId, fencingToken);
-    const lease = { runId, workerId, leaseId, fencingToken, expiresAt: seconds, acquisitionId, ttlSeconds };
-    return { status: 'granted', lease, extended: status === 'extended' };
+    return this.#acquires.ask(request, options);
   }
 
   async renew(leases: readonly LeaseRef[], ttlSeconds: number, options?: CallOptions): Promise<readonly RenewResult[]> {
@@ -116,9 +114,7 @@ export class PostgresStore implements FencedStore {
 
   async release(lease: ReleaseRequest, options?: CallOptions): Promise<boolean> {
     checkReleaseRequest(lease, options);
-    const { runId, workerId, acquisitionId, fencingToken = null } = lease;
-    const [row] = await this.#ask(this.#statements.release, [runId, workerId, acquisitionId, fencingToken], options);
-    return row['released'] === 'true';
+    return this.#releases.ask(lease, options);
   }
 
   async revoke(runId: string, why: RevokeReason, options?: CallOptions): Promise<RevokedLease | null> {

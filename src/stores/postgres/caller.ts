@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { OutcomeUnknownError, StoreUnavailableError } from '../../errors.ts';
 import { checkOut, giveBack, type PostgresClient, type PostgresPool } from './client.ts';
-import { isOutrun, isUnprepared, toStoreError, type CallStage } from './errors.ts';
+import { isOutrun, isRefusal, isUnprepared, toStoreError, type CallStage } from './errors.ts';
 
 /** A statement with the name it is prepared under: of its own text, so that no other text ever runs under that name. */
 export interface Statement {
@@ -155,9 +155,7 @@ class Call {
     this.#settled = true;
     clearTimeout(this.#timer);
     this.#signal?.removeEventListener('abort', this.#onAbort);
-    // A plain refusal leaves the connection as good as it was.
-    const isRefusal = (error as { severity?: unknown } | undefined)?.severity === 'ERROR';
-    if (this.#client) giveBack(this.#client, { broken: error !== undefined && !isRefusal });
+    if (this.#client) giveBack(this.#client, { broken: error !== undefined && !isRefusal(error) });
     return true;
   }
 }

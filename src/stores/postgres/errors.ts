@@ -34,6 +34,11 @@ export function toStoreError(error: unknown, stage: CallStage, schema: string): 
   return new OutcomeUnknownError(`PostgreSQL did not answer, and may have acted: ${said}`, options);
 }
 
+/** A plain refusal: the server has undone the statement, and the connection is as good as it was. */
+export function isRefusal(error: unknown): boolean {
+  return (error as { severity?: unknown } | null | undefined)?.severity === 'ERROR';
+}
+
 /** The look without a lock was out of date when the row was locked. Rolled back, and right at the next look. */
 export function isOutrun(error: unknown): boolean {
   return (error as { code?: unknown } | null)?.code === 'LS003';

@@ -1,6 +1,7 @@
 /**
  * What a schema holds: tables, what guards them against hand-written SQL, and functions that statements call.
  */
+import { batchFunctions } from './batch-functions.ts';
 import { fenceFunctions } from './fence-functions.ts';
 import { functions } from './functions.ts';
 
@@ -10,9 +11,15 @@ export const SCHEMA_VERSION = 1;
 /** The statements that lead from version `index` to `index + 1`, for a quoted schema. Ones that were published never change. */
 export const MIGRATIONS: ReadonlyArray<(schema: string) => string> = [
   (schema) =>
-    [tables(schema), guards(schema), home(schema), functions(schema), fenceFunctions(schema), firstRow(schema)].join(
-      '\n',
-    ),
+    [
+      tables(schema),
+      guards(schema),
+      home(schema),
+      functions(schema),
+      batchFunctions(schema),
+      fenceFunctions(schema),
+      firstRow(schema),
+    ].join('\n'),
 ];
 
 /**

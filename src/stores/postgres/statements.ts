@@ -7,8 +7,10 @@ import { channelOf } from './functions.ts';
 
 export interface Statements {
   readonly acquire: Statement;
+  readonly acquireMany: Statement;
   readonly renew: Statement;
   readonly release: Statement;
+  readonly releaseMany: Statement;
   readonly revoke: Statement;
   readonly read: Statement;
   readonly list: Statement;
@@ -28,12 +30,16 @@ export interface StatementParts {
 }
 
 const PAGE_ROWS = 500;
+/** Many calls wait no longer for another's new row. Each then goes by itself, and waits as long as it may. */
+const LOCK_WAIT_OF_MANY = '50ms';
 
 export function statementsOf(parts: StatementParts): Statements {
   return {
     acquire: { ...statement(acquire(parts)), writes: true },
+    acquireMany: { ...statement(acquireMany(parts)), writes: true },
     renew: { ...statement(renew(parts)), writes: true },
     release: { ...statement(release(parts)), writes: true },
+    releaseMany: { ...statement(releaseMany(parts)), writes: true },
     revoke: { ...statement(revoke(parts)), writes: true },
     read: statement(read(parts)),
     list: statement(list(parts)),
@@ -49,7 +55,7 @@ const isHome = ({ schema, home }: StatementParts): string =>
 
 /** Reading `settings` bounds the wait for locks, and makes the commit durable before it is answered, whatever the role's default. */
 const forWriting = (parts: StatementParts): string =>
-  `SELECT m.listened_until > clock_timestamp() AS listened, ${parts.schema}.settings(${quote(parts.lockWait)}) AS settings
+  `SELECT m.token_floor, m.listened_until > clock_timestamp() AS listened, ${parts.schema}.settings(${quote(parts.lockWait)}) AS settings
     FROM ${parts.schema}.meta m WHERE ${isHome(parts)}`;
 
 const forReading = (parts: StatementParts): string => `SELECT FROM ${parts.schema}.meta m WHERE ${isHome(parts)}`;
@@ -93,6 +99,14 @@ const acquire = (parts: StatementParts): string => {
     SELECT answer || CASE WHEN listened AND answer NOT LIKE 'held%' THEN ${notify(parts)}::text ELSE '' END AS answer
     FROM answered`;
 };
+
+const ofMany = (parts: StatementParts): StatementParts => ({ ...parts, lockWait: LOCK_WAIT_OF_MANY });
+
+const acquireMany = (parts: StatementParts): string => `WITH home AS MATERIALIZED (${forWriting(ofMany(parts))})
+    SELECT place::text, answer FROM home, LATERAL ${parts.schema}.acquire_many($1, $2, $3, $4, token_floor, listened)`;
+
+const releaseMany = (parts: StatementParts): string => `WITH home AS MATERIALIZED (${forWriting(ofMany(parts))})
+    SELECT place::text, answer FROM home, LATERAL ${parts.schema}.release_many($1, $2, $3, $4, listened)`;
 
 const renew = (parts: StatementParts): string => `WITH home AS MATERIALIZED (${forWriting(parts)})
     SELECT place::text, until_us, blocked::text, worker, token, acquisition, released::text, revoked::text

@@ -1,0 +1,97 @@
+import { OutcomeUnknownError } from '../../errors.ts';
+import type { CallOptions } from '../store.ts';
+import { isRefusal } from './errors.ts';
+
+/** From so many calls on one statement for all is the quicker way: below that, the connections work side by side. */
+const FEW = 8;
+/** So many calls share a statement, so that it holds its locks for milliseconds only. */
+const MOST = 200;
+
+/** The two ways to ask. */
+interface Asks<Request, Answer> {
+  /** One answer each, in order. It is undefined where only asking for that one alone can tell. */
+  readonly many: (requests: readonly Request[]) => Promise<readonly (Answer | undefined)[]>;
+  readonly one: (request: Request, options: CallOptions | undefined) => Promise<Answer>;
+}
+
+interface Waiting<Request, Answer> {
+  readonly request: Request;
+  readonly options: CallOptions | undefined;
+  readonly resolve: (answer: Answer | Promise<Answer>) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/**
+ * Calls that come in one turn of the event loop and go to the server in one statement, where there are many: what costs is
+ * the round trip and the commit. Each gets its answer after that. A call that would have to wait for a lock, and the second
+ * one on the same run, goes by itself, so that no run waits for another.
+ */
+export class Turns<Request extends { readonly runId: string }, Answer> {
+  readonly #asks: Asks<Request, Answer>;
+  #waiting: Waiting<Request, Answer>[] = [];
+
+  constructor(asks: Asks<Request, Answer>) {
+    this.#asks = asks;
+  }
+
+  /** Rejects with the signal's reason when that aborts before anything is sent, and is unknown when it does later. */
+  ask(request: Request, options: CallOptions | undefined): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ request, options, resolve, reject });
+      // After all promises that are settled by now, so that those who were answered together ask together again.
+      if (this.#waiting.length === 1) process.nextTick(() => this.#send());
+    });
+  }
+
+  #send(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    if (waiting.length < FEW) return waiting.forEach((one) => this.#askAlone(one));
+    const together = new Map<string, Waiting<Request, Answer>>();
+    for (const one of waiting) {
+      const { runId } = one.request;
+      if (together.has(runId) || one.options?.signal?.aborted) this.#askAlone(one);
+      else together.set(runId, one);
+    }
+    const batches = [...together.values()];
+    for (let first = 0; first < batches.length; first += MOST) this.#askTogether(batches.slice(first, first + MOST));
+  }
+
+  #askAlone({ request, options, resolve }: Waiting<Request, Answer>): void {
+    resolve(this.#asks.one(request, options));
+  }
+
+  #askTogether(batch: readonly Waiting<Request, Answer>[]): void {
+    const stopListening = batch.map(listenToSignal);
+    const settleAll = (settle: (one: Waiting<Request, Answer>, index: number) => void): void => {
+      for (const stop of stopListening) stop?.();
+      batch.forEach((one, index) => one.options?.signal?.aborted || settle(one, index));
+    };
+    this.#asks.many(batch.map(({ request }) => request)).then(
+      (answers) =>
+        settleAll((one, index) => {
+          const answer = answers[index];
+          if (answer === undefined) this.#askAlone(one);
+          else one.resolve(answer);
+        }),
+      (error: unknown) => {
+        // The server has refused the batch and undone it, for one call's sake perhaps.
+        const isUndone = error instanceof RangeError || isRefusal((error as Error).cause);
+        settleAll((one) => (isUndone ? this.#askAlone(one) : one.reject(error)));
+      },
+    );
+  }
+}
+
+/** The statement goes on for the others. */
+function listenToSignal({
+  options,
+  reject,
+}: Pick<Waiting<unknown, never>, 'options' | 'reject'>): (() => void) | undefined {
+  const signal = options?.signal;
+  if (signal === undefined) return undefined;
+  const giveUp = (): void =>
+    reject(new OutcomeUnknownError('PostgreSQL may have acted: the caller gave up', { cause: signal.reason }));
+  signal.addEventListener('abort', giveUp);
+  return () => signal.removeEventListener('abort', giveUp);
+}
