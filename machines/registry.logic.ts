@@ -101,13 +101,9 @@ function answerTo(runs: RegistryRuns, event: RegistryEvent): RegistryAnswer | un
     case 'lease.expire':
       return runs.expire(event);
     default:
-      return afterChildError(runs, event);
+      // Nothing that the registry knows.
+      return undefined;
   }
-}
-
-/** A lease actor that failed tells its parent. Its run is dropped, and no other one. */
-function afterChildError(runs: RegistryRuns, event: { readonly type: string; readonly actorId?: string }): undefined {
-  if (event.actorId !== undefined && event.type.startsWith('xstate.error.actor.')) runs.forget(event.actorId);
 }
 
 function active(runs: RegistryRuns, answer?: RegistryAnswer): RegistrySnapshot {

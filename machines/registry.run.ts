@@ -1,6 +1,6 @@
 import type { Lease } from '../src/lease.ts';
 import type { LeaseActorRef, LeaseSnapshot } from './lease.logic.ts';
-import { leaseSnapshot } from './lease.logic.ts';
+import { leaseLogic, leaseSnapshot } from './lease.logic.ts';
 import type { LeaseContext, LeaseEvent } from './lease.machine.ts';
 import type { ChartLease } from './lease.rules.ts';
 import type { LeaseState } from './lease.table.ts';
@@ -19,35 +19,39 @@ export class Run implements Linked<Run>, LeaseContext {
   /** Of the latest grant or extension. */
   ttlSeconds = 0;
   readonly runId: string;
-  /** From the moment it is spawned on, the actor keeps the state. */
+  lease: ChartLease | null;
+  /** Shows the run to whoever looks. It decides nothing. */
   actor: LeaseActorRef | undefined;
   #value: LeaseState;
-  #lease: ChartLease | null;
+  #rule: string | undefined;
 
   constructor(runId: string, value: LeaseState, lease: ChartLease | null) {
     this.runId = runId;
+    this.lease = lease;
     this.actor = undefined;
     this.#value = value;
-    this.#lease = lease;
+    this.#rule = undefined;
   }
 
-  get lease(): ChartLease | null {
-    return this.actor === undefined ? this.#lease : this.actor.getSnapshot().context.lease;
-  }
-
-  get snapshot(): LeaseSnapshot {
-    if (this.actor !== undefined) return this.actor.getSnapshot();
-    return leaseSnapshot(this.#value, { runId: this.runId, lease: this.#lease });
+  /** For the actor of this run. An event that it gets from anybody but the registry changes nothing. */
+  get logic(): typeof leaseLogic {
+    return {
+      ...leaseLogic,
+      getInitialSnapshot: () => this.#snapshot(),
+      transition: (snapshot, event, scope) =>
+        (event as { type: string }).type === 'xstate.stop'
+          ? leaseLogic.transition(snapshot, event, scope)
+          : this.#snapshot(),
+    };
   }
 
   toEntry(): LeaseEntry {
-    const { value, context } = this.snapshot;
-    const { acquisitionId, ...lease } = context.lease!;
+    const { acquisitionId, ...lease } = this.lease!;
     return {
       ...lease,
       runId: this.runId,
       ...(acquisitionId !== undefined && { acquisitionId }),
-      state: value === 'expired' ? 'expired' : 'held',
+      state: this.#value === 'expired' ? 'expired' : 'held',
       ttlSeconds: this.ttlSeconds,
       reported: this.list === null,
     };
@@ -55,15 +59,18 @@ export class Run implements Linked<Run>, LeaseContext {
 
   /** Lets the chart take the event, and tells whether it took a transition. */
   step(event: LeaseEvent): boolean {
-    if (this.actor !== undefined) {
-      this.actor.send(event);
-      return this.actor.getSnapshot().rule !== undefined;
-    }
     const row = rowFor(this.#value, this, event);
-    if (row === undefined) return false;
-    this.#value = row.target;
-    if (row.update !== undefined) this.#lease = row.update(this, event);
-    return true;
+    this.#rule = row?.rule;
+    if (row !== undefined) {
+      this.#value = row.target;
+      if (row.update !== undefined) this.lease = row.update(this, event);
+    }
+    this.actor?.send(event);
+    return row !== undefined;
+  }
+
+  #snapshot(): LeaseSnapshot {
+    return leaseSnapshot(this.#value, { runId: this.runId, lease: this.lease }, this.#rule);
   }
 }
 

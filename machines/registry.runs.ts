@@ -7,7 +7,6 @@ import type { AnyActorRef } from 'xstate';
 import type { Lease, Reacquire } from '../src/lease.ts';
 import { ExpiryQueue } from './expiry-queue.ts';
 import type { LeaseActorRef } from './lease.logic.ts';
-import { leaseLogic } from './lease.logic.ts';
 import type { ChartLease, Claim } from './lease.rules.ts';
 import { isExpired, isLive } from './lease.rules.ts';
 import type { LeaseState } from './lease.table.ts';
@@ -60,6 +59,9 @@ export class RegistryRuns {
   /** Free runs, the longest free first. */
   readonly #idle = new LinkedList<Run>();
   readonly #unreported = new ExpiryQueue();
+  /** Runs whose actor is being made: whoever inspects that may ask for it. */
+  readonly #spawning = new Set<Run>();
+  #stopped = false;
 
   constructor(owner: RunsOwner, options: RunsOptions) {
     this.#owner = owner;
@@ -145,10 +147,11 @@ export class RegistryRuns {
     return lease ? toLease(runId, lease) : null;
   }
 
-  /** The lease actor of the run: while it is owned, and for some time after. */
+  /** The lease actor of the run: while it is owned, and for some time after. None is made in a stopped registry. */
   actorOf(runId: string): LeaseActorRef | undefined {
     const run = this.#runs.get(runId);
-    return run && (run.actor ?? this.#spawn(run));
+    if (run === undefined || run.actor !== undefined) return run?.actor;
+    return this.#stopped || this.#spawning.has(run) ? undefined : this.#spawn(run);
   }
 
   /** All current leases, as snapshots. */
@@ -192,20 +195,10 @@ export class RegistryRuns {
     return runs;
   }
 
-  /** Drops the run and its actor: it has been free for long, or its actor failed. */
-  forget(runId: string): void {
-    const run = this.#runs.get(runId);
-    if (run === undefined) return;
-    const { lease } = run;
-    if (lease) this.#ownedByToken.delete(lease.fencingToken);
-    run.list?.remove(run);
-    this.#runs.delete(runId);
-    if (run.actor !== undefined) this.#owner.stopChild(run.actor);
-  }
-
-  /** Stops every lease actor. */
+  /** Stops every lease actor. What is owned stays owned, and can still be read and written down. */
   stop(): void {
-    for (const runId of [...this.#runs.keys()]) this.forget(runId);
+    this.#stopped = true;
+    for (const { actor } of this.#runs.values()) if (actor !== undefined) this.#owner.stopChild(actor);
   }
 
   #advance(now: number): number {
@@ -222,15 +215,24 @@ export class RegistryRuns {
   }
 
   #spawn(run: Run): LeaseActorRef {
-    const { runId, snapshot } = run;
-    const actor = createActor(leaseLogic, { id: runId, parent: this.#owner.self, input: { runId }, snapshot });
-    run.actor = actor;
-    return actor.start();
+    const { runId, logic } = run;
+    this.#spawning.add(run);
+    run.actor = createActor(logic, { id: runId, parent: this.#owner.self, input: { runId } });
+    this.#spawning.delete(run);
+    run.actor.start();
+    return run.actor;
   }
 
   #keepIdle(run: Run): void {
     this.#idle.append(run);
-    if (this.#idle.size > IDLE_RUNS) this.forget(this.#idle.first!.runId);
+    if (this.#idle.size > IDLE_RUNS) this.#forget(this.#idle.first!);
+  }
+
+  /** Drops a run that has been free for long, and its actor. */
+  #forget(run: Run): void {
+    this.#idle.remove(run);
+    this.#runs.delete(run.runId);
+    if (run.actor !== undefined) this.#owner.stopChild(run.actor);
   }
 
   #restore(entry: LeaseEntry): void {

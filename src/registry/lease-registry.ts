@@ -1,13 +1,8 @@
-import type { Actor } from 'xstate';
-import { createActor } from 'xstate';
 import type { LeaseActorRef } from '../../machines/lease.logic.ts';
 import type { RegistryAnswer, RegistryEvent, RegistryRecord } from '../../machines/registry.events.ts';
 import type { RegistryActorRef } from '../../machines/registry.logic.ts';
-import { persistedRegistry, registryLogic } from '../../machines/registry.logic.ts';
 import { Emitter } from '../events.ts';
-import { filterAhead, wantsRun } from '../inspect/inspect-leases.ts';
 import type { Inspector } from '../inspect/quiet-inspector.ts';
-import { quietInspector } from '../inspect/quiet-inspector.ts';
 import type { Lease, Reacquire } from '../lease.ts';
 import {
   checkDuration,
@@ -20,6 +15,7 @@ import {
   checkString,
 } from '../options.ts';
 import { checkLifetime } from './registry-actor.ts';
+import { RegistryCaller } from './registry-caller.ts';
 import type { RegistryEvents } from './registry-events.ts';
 import { emitAnswer } from './registry-events.ts';
 import { readRecord } from './registry-record.ts';
@@ -51,9 +47,8 @@ export interface LeaseRegistryOptions {
  * registry.validate('run-1', lease.leaseId, lease.fencingToken, 11); // false
  */
 export class LeaseRegistry {
-  readonly #actor: Actor<typeof registryLogic>;
+  readonly #caller: RegistryCaller;
   readonly #emitter = new Emitter<RegistryEvents>();
-  #answering = false;
 
   /** @throws TypeError or RangeError that names the option, what was expected and what came. */
   constructor(options: LeaseRegistryOptions) {
@@ -61,17 +56,8 @@ export class LeaseRegistry {
     const { ttlSeconds, reacquire = 'refuse', inspect } = options;
     checkDuration('ttlSeconds', ttlSeconds);
     checkOneOf('reacquire', reacquire, ['refuse', 'extend']);
-    const watched = (runId: string): boolean => inspect !== undefined && wantsRun(inspect, runId);
-    this.#actor = createActor(registryLogic, {
-      id: 'registry',
-      input: { ttlSeconds, reacquire, watched },
-      ...(options instanceof Restored && { snapshot: persistedRegistry(options.record, watched) }),
-      ...(inspect && { inspect: quietInspector(inspect) }),
-    });
-    if (inspect) filterAhead(this.#actor, inspect);
-    // Without an observer xstate would throw an actor's error from a timer.
-    this.#actor.subscribe({ error: () => undefined });
-    this.#actor.start();
+    const record = options instanceof Restored ? options.record : undefined;
+    this.#caller = new RegistryCaller({ ttlSeconds, reacquire, inspect, record });
   }
 
   /**
@@ -156,58 +142,55 @@ export class LeaseRegistry {
   /** The run's current lease as a snapshot, live or past expiry, or null when the run is free. */
   get(runId: string): Lease | null {
     checkName('runId', runId);
-    return this.#actor.getSnapshot().runs.get(runId);
+    return this.#caller.runs.get(runId);
   }
 
   /** All current leases as snapshots, live or past expiry, in the order of their tokens. */
   leases(): Lease[] {
-    return [...this.#actor.getSnapshot().runs.leases()];
+    return [...this.#caller.runs.leases()];
   }
 
-  /** Calls the listener for every later event of that type, and returns how to stop that. A listener may call the registry. */
+  /**
+   * Calls the listener for every later event of that type, and returns how to stop that. A listener may call the registry.
+   * What was sent to `actor` is answered to its `replyTo`, and is not told here.
+   */
   on<Type extends keyof RegistryEvents>(type: Type, listener: (event: RegistryEvents[Type]) => void): () => void {
     checkFunction('listener', listener);
     return this.#emitter.on(type, listener);
   }
 
-  /** The registry's actor. Its subscribers must not call the registry; listeners of `on` may. */
+  /**
+   * The registry's actor, which takes calls as events too, like `registryLogic`. Its subscribers must not call the registry:
+   * that throws. Listeners of `on` may.
+   */
   get actor(): RegistryActorRef {
-    return this.#actor;
+    return this.#caller.actor;
   }
 
   /**
    * The run's lease actor: as long as the run is owned, and for some time after. It is spawned when it is first asked for,
-   * in the state that its chart has reached; where `inspect` wants to see it, as soon as the run is acquired.
+   * in the state that its chart has reached; where `inspect` wants to see it, as soon as the run is acquired. It is there to
+   * be looked at: what is sent to it changes nothing.
    */
   actorOf(runId: string): LeaseActorRef | undefined {
     checkName('runId', runId);
-    return this.#actor.getSnapshot().runs.actorOf(runId);
+    return this.#caller.runs.actorOf(runId);
   }
 
   /** The registry as plain data for `LeaseRegistry.from`. */
   toJSON(): RegistryRecord {
-    return this.#actor.getSnapshot().runs.toRecord();
+    return this.#caller.runs.toRecord();
   }
 
   #ask(event: RegistryEvent): RegistryAnswer {
-    if (this.#answering) {
-      throw new Error('A subscriber or inspector of its own actors called the registry. Listeners of `on` may do that');
-    }
-    if (this.#actor.getSnapshot().status !== 'active') throw new Error('The registry was stopped');
-    this.#answering = true;
-    try {
-      this.#actor.send(event);
-    } finally {
-      this.#answering = false;
-    }
-    const answer = this.#actor.getSnapshot().answer!;
+    const answer = this.#caller.ask(event);
     if (this.#emitter.observed) emitAnswer(this.#emitter, answer);
     return answer;
   }
 
   #checkLifetime(now: number): void {
     checkNow('now', now);
-    const { ttlSeconds, latestNow } = this.#actor.getSnapshot().runs;
+    const { ttlSeconds, latestNow } = this.#caller.runs;
     checkLifetime(Math.max(now, latestNow), ttlSeconds);
   }
 }

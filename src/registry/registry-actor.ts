@@ -1,6 +1,6 @@
 import type { ActorLogic } from 'xstate';
 import type { RegistryAnswer, RegistryEvent } from '../../machines/registry.events.ts';
-import type { RegistryInput, RegistrySnapshot } from '../../machines/registry.logic.ts';
+import type { PersistedRegistry, RegistryInput, RegistrySnapshot } from '../../machines/registry.logic.ts';
 import { registryLogic as unchecked } from '../../machines/registry.logic.ts';
 import {
   checkDuration,
@@ -11,12 +11,13 @@ import {
   checkString,
   rangeError,
 } from '../options.ts';
+import { readRecord } from './registry-record.ts';
 
 /**
  * The registry as actor logic, to `invoke` or `spawn` in a machine of your own. Send it the calls of `LeaseRegistry` as
  * events (`lease.acquire`, `lease.heartbeat`, `lease.validate`, `lease.release`, `lease.expire`) with `replyTo: self`, and
  * the answer comes back as an event: `lease.granted`, `lease.refused` with the lease that has the run, and so on. It is
- * persisted and restored with its parent, leases and token counter included.
+ * persisted and restored with its parent, leases and token counter included; one that contradicts itself leaves it with an error.
  *
  * A call that makes no sense is answered with `lease.rejected` and changes nothing. No clock is read: `now` comes with
  * each call, in seconds.
@@ -47,6 +48,11 @@ export const registryLogic: ActorLogic<RegistrySnapshot, RegistryEvent, Registry
     const answer: RegistryAnswer = { type: 'lease.rejected', error };
     if (event.replyTo) scope.defer(() => event.replyTo?.send(answer));
     return { ...snapshot, answer };
+  },
+  restoreSnapshot: (snapshot, scope) => {
+    const persisted = snapshot as PersistedRegistry;
+    const record = readRecord(persisted.record);
+    return unchecked.restoreSnapshot!({ ...persisted, record } as PersistedRegistry, scope);
   },
 };
 

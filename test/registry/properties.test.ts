@@ -344,22 +344,6 @@ describe('LeaseRegistry', () => {
     expect(warn).toHaveBeenCalled();
   });
 
-  it('A17 the failure of one lease actor drops that run, and no other', () => {
-    const registry = newRegistry();
-    acquire(registry, 'run-1', 'worker-a', 0);
-    const bystander = acquire(registry, 'run-2', 'worker-a', 0);
-    registry.actorOf('run-1')!.send({
-      type: 'release',
-      fencingToken: 1,
-      get leaseId(): string {
-        throw new Error('an event that cannot be read');
-      },
-    });
-    expect(registry.get('run-1')).toBeNull();
-    expect(validate(registry, bystander, 1)).toBe(true);
-    expect(registry.acquire('run-1', 'worker-b', 1)?.fencingToken).toBe(3);
-  });
-
   it('A16 a lease actor is spawned when it is asked for, in the state that its chart has reached, and goes on from there', () => {
     const registry = newRegistry();
     const lease = acquire(registry, 'run-1', 'worker-a', 0);
