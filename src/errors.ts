@@ -36,6 +36,8 @@ export interface LeaseLostOptions extends ErrorOptions {
   readonly result?: unknown;
   /** What the work threw after its lease was lost. */
   readonly workError?: unknown;
+  /** How long before the loss the last good request was sent. */
+  readonly sinceRenewalSeconds?: number | undefined;
 }
 
 /** The lease is no longer its worker's. Stop, acquire again, read again, redo: the same call can never succeed. */
@@ -61,7 +63,7 @@ export class LeaseLostError extends LeaseError {
     this.reason = reason;
     this.result = options.result;
     this.workError = options.workError;
-    this.sinceRenewalSeconds = undefined;
+    this.sinceRenewalSeconds = options.sinceRenewalSeconds;
   }
 }
 

@@ -1,6 +1,7 @@
 import type { PromiseActorLogic } from 'xstate';
 import { fromPromise } from 'xstate';
-import { LeaseLostError, LeaseNotAvailableError } from '../errors.ts';
+import type { LeaseLostError, LeaseNotAvailableError } from '../errors.ts';
+import { isLeaseError } from '../errors.ts';
 import type { HeldLease } from './held-lease.ts';
 import type { AcquireOptions, LeaseManager } from './lease-manager.ts';
 
@@ -30,7 +31,8 @@ export interface FromHoldWork<Input> {
  * lease while `work` goes on, releases it, and is done with an output that says how it ended.
  *
  * Stopping the actor ends the wait for the run or, while work goes on, aborts the work's `signal`; the lease is released
- * once the work has settled.
+ * once the work has settled. Until then the run stays taken in this manager: an actor that is started for it meanwhile is
+ * `refused` at once, whatever its `waitSeconds`. Let some time pass before trying again.
  *
  * @example
  * const worker = setup({ actors: { job: fromHold(leases, ({ lease, signal }) => doJob(lease, signal)) } }).createMachine({
@@ -48,15 +50,28 @@ export function fromHold<Result, Input extends FromHoldInput = FromHoldInput>(
 ): PromiseActorLogic<FromHoldOutput<Awaited<Result>>, Input> {
   return fromPromise(async ({ input, signal }) => {
     const { runId, ...options } = input;
+    let held: HeldLease | null = null;
     try {
-      const result = await leases.hold(runId, { ...options, signal }, (lease) =>
-        work({ input, lease, signal: AbortSignal.any([signal, lease.signal]) }),
-      );
+      const result = await leases.hold(runId, { ...options, signal }, (lease) => {
+        held = lease;
+        return work({ input, lease, signal: AbortSignal.any([signal, lease.signal]) });
+      });
       return { status: 'done', result };
     } catch (error) {
-      if (error instanceof LeaseLostError) return { status: 'lost', error };
-      if (error instanceof LeaseNotAvailableError) return { status: 'refused', error };
+      if (isLoss(error, held)) return { status: 'lost', error };
+      if (held === null && isRefusal(error)) return { status: 'refused', error };
       throw error;
     }
   });
+}
+
+/** The work may hold other runs too: the loss of one of those is the work's own error. */
+function isLoss(error: unknown, held: HeldLease | null): error is LeaseLostError {
+  if (!isLeaseError(error) || error.code !== 'LEASE_LOST') return false;
+  const { runId, fencingToken } = error as LeaseLostError;
+  return held === null || (runId === held.runId && fencingToken === held.fencingToken);
+}
+
+function isRefusal(error: unknown): error is LeaseNotAvailableError {
+  return isLeaseError(error) && error.code === 'LEASE_NOT_AVAILABLE';
 }

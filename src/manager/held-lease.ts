@@ -201,8 +201,8 @@ export class HeldLease implements LeaseRef, AsyncDisposable {
     const { error, times } = this.#keeper.context;
     const sinceRenewalSeconds = times.ttlSeconds - times.marginSeconds - secondsLeft(this.#deadline, this.#clock);
     const failure = reason === 'expired' ? error : this.#keeper.error;
-    this.#loss = new LeaseLostError(this, reason, failure === null ? {} : { cause: failure });
-    Object.assign(this.#loss, { sinceRenewalSeconds });
+    const cause = failure === null ? {} : { cause: failure };
+    this.#loss = new LeaseLostError(this, reason, { ...cause, sinceRenewalSeconds });
     for (const { reject } of this.#settled()) reject(this.#loss);
     this.#controller?.abort(this.#loss);
   }

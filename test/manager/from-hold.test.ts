@@ -75,6 +75,46 @@ describe('a hold inside a machine of the user’s own', () => {
     expect(await endOf(leases, () => Promise.reject(new Error('the work’s own')))).toBe('failed');
   });
 
+  it('ends as failed when the work itself was refused another run, or lost one', async () => {
+    await using store = new MemoryStore();
+    await store.acquire({ runId: 'job-43', workerId: 'worker-b', acquisitionId: 'b', ttlSeconds: 60 });
+    await using leases = new LeaseManager(store);
+    const refused = async () => void (await leases.acquire('job-43'));
+    expect(await endOf(leases, refused)).toBe('failed');
+    const lost = async () => {
+      const other = await leases.acquire('job-44');
+      await other.release();
+      other.assertHeld();
+    };
+    expect(await endOf(leases, lost)).toBe('failed');
+  });
+
+  it('ends as lost when a fence tells the work of the loss before any renewal does', async () => {
+    await using store = new MemoryStore();
+    await using leases = new LeaseManager(store);
+    const end = endOf(leases, async ({ lease }) => {
+      await store.revoke('job-42', { by: 'operator', reason: 'stuck' });
+      const session = await store.session({ workerId: lease.workerId, runs: ['job-42'], fence: lease });
+      await session.commit();
+    });
+    expect(await end).toBe('lost');
+  });
+
+  it('C11 is refused at once while the work of a stopped actor settles, and holds the run afterwards', async () => {
+    await using store = new MemoryStore();
+    await using leases = new LeaseManager(store);
+    let settle: () => void = () => undefined;
+    const settling = new Promise<void>((resolve) => (settle = resolve));
+    const actor = createActor(machineOf(leases, () => settling)).start();
+    while ((await store.read('job-42')) === null) await sleep(5);
+    actor.stop();
+    expect(await endOf(leases, async () => expect.unreachable())).toBe('refused');
+    settle();
+    while ((await store.read('job-42'))?.state !== 'free') await sleep(5);
+    await sleep(0);
+    expect(await endOf(leases, async () => 'again')).toBe('finished');
+  });
+
   it('aborts the work when the machine leaves the state, and frees the run once the work has settled', async () => {
     await using store = new MemoryStore();
     await using leases = new LeaseManager(store);
