@@ -9,13 +9,16 @@ export class Crew {
   #args;
   #count;
   #started = 0;
+  /** So many workers are still to stop themselves. */
+  #stalls;
   #ended = false;
   #tell = () => {};
   /** By worker id: its process, its job, and whether it is stopped. */
   #workers = new Map();
 
-  constructor({ count, url, ttlSeconds, workSeconds }) {
+  constructor({ count, stalls, url, ttlSeconds, workSeconds }) {
     this.#count = count;
+    this.#stalls = stalls;
     this.#args = [url, ttlSeconds, workSeconds].map(String);
   }
 
@@ -94,8 +97,13 @@ export class Crew {
     const worker = this.#workers.get(workerId);
     if (worker === undefined) return;
     worker.jobId = jobId;
+    const stalls = this.#stalls > 0;
+    if (stalls) {
+      this.#stalls -= 1;
+      worker.isStopped = true;
+    }
     // When it dies at this very moment, its exit tells.
-    worker.process.send({ jobId }, () => {});
+    worker.process.send({ jobId, stalls }, () => {});
   }
 
   #signal(workerId, signal, isStopped) {

@@ -20,6 +20,7 @@ const { values } = parseArgs({
     jobs: { type: 'string', default: '200' },
     workers: { type: 'string', default: '5' },
     troubles: { type: 'string', default: '8' },
+    stalls: { type: 'string', default: '1' },
     ttl: { type: 'string', default: '2' },
     work: { type: 'string', default: '0.1' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
@@ -43,7 +44,9 @@ const url = values.store ?? `sqlite:${join(folder, 'jobs.db')}`;
 
 const start = performance.now();
 const store = await openStore(url);
-const crew = new Crew({ count: workers, url, ttlSeconds, workSeconds });
+// One worker at least goes on.
+const stalls = Math.min(Number(values.stalls), workers - 1);
+const crew = new Crew({ count: workers, stalls, url, ttlSeconds, workSeconds });
 const machine = createOrchestrator({ crew: crew.logic, leases: expiredLeases(store, { prefix }) });
 const actor = createActor(machine, { input: { jobIds, workers, ttlSeconds } });
 
@@ -87,7 +90,7 @@ async function showSummary() {
   console.log(`
 jobs                  ${jobs}
 done exactly once     ${doneOnce.length}
-workers               ${workers}, ${troubles.killed} times one was killed and replaced, ${troubles.stopped} times one was stopped and woken
+workers               ${workers}, ${troubles.killed} times one was killed and replaced, ${troubles.stopped} times one was stopped and woken, ${stalls} stopped at the end of its first job until all were done
 take-overs            ${takeOvers}
 stale writes refused  ${refused}
 duration              ${((performance.now() - start) / 1000).toFixed(1)} s`);

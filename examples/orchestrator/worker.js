@@ -9,7 +9,7 @@ const [workerId, url, ttlSeconds, workSeconds] = process.argv.slice(2);
 const store = await openStore(url);
 const leases = new LeaseManager(store, { workerId, ttlSeconds: Number(ttlSeconds) });
 
-process.on('message', ({ jobId }) => void doJob(jobId));
+process.on('message', ({ jobId, stalls }) => void doJob(jobId, stalls));
 process.once('disconnect', async () => {
   await leases.close().catch(() => {}); // a lease that could not be released runs out by itself
   await store.close();
@@ -17,7 +17,8 @@ process.once('disconnect', async () => {
 process.on('SIGINT', () => {}); // Ctrl-C goes to the whole group; the orchestrator says what is to end
 tell('worker.idle');
 
-async function doJob(jobId) {
+/** `stalls`: stops right before it writes its result, until somebody wakes it. By then another worker has done the job. */
+async function doJob(jobId, stalls) {
   try {
     // A worker that died may have left its lease on the job: wait for the end of that one.
     await leases.hold(jobId, { waitSeconds: 2 * ttlSeconds }, async (lease) => {
@@ -25,6 +26,7 @@ async function doJob(jobId) {
         tell('job.started', { jobId, fencingToken: lease.fencingToken });
         // The work. It takes no notice of `lease.signal`, as much real work cannot: the fence alone keeps the result right.
         await sleep(workSeconds * 1000);
+        if (stalls) process.kill(process.pid, 'SIGSTOP');
         await write(lease, 'done');
       }
       tell('job.done', { jobId });
