@@ -90,10 +90,19 @@ async function ask(tx: PostgresTransaction, home: FenceHome, values: unknown[]):
   }
 }
 
+/**
+ * What the function `fence` does but for looking whether this is a transaction, which is known here. Done only where the
+ * leases are those that the store was opened on; their place is the answer where they are not.
+ */
 function fenceStatement(home: FenceHome): PostgresStatement {
   let known = statements.get(home);
   if (known === undefined) {
-    known = statement(`SELECT ${home.schema}.fence_at($1, $2, $3, $4, $5) AS place, pg_backend_pid() AS pid`);
+    const { schema } = home;
+    known = statement(
+      `SELECT CASE WHEN starts_with(m.place, $1) THEN ${schema}.raise_fence($2, $3, $4, $5)::text ELSE m.place END AS place,
+        pg_backend_pid() AS pid
+      FROM (SELECT marker || '/' || tableoid || '/' || ${schema}.timeline() AS place FROM ${schema}.meta) m`,
+    );
     statements.set(home, known);
   }
   return known;
