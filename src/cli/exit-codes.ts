@@ -12,6 +12,8 @@ export const exitCodes = {
   storeUnavailable: 69,
   /** A mistake in lessor itself. */
   internal: 70,
+  /** The output could not be written: a full disk. */
+  notWritten: 74,
   /** Another worker has the run, still so after `--wait`, or at once with `--try`. */
   held: 75,
   /** The lease was lost, or about to be, while the command ran. The command was ended. */

@@ -104,7 +104,7 @@ Examples:
   $ lessor list --state expired --json | jq -r .runId
 
 held: a worker has it. expired: its worker has stopped renewing; the next one to ask gets the run. free: given back.
-Exit codes: 0, 64 for wrong arguments, 69 when the store could not be asked.
+Exit codes: 0, 64 for wrong arguments, 69 when the store could not be asked, 74 when the output could not be written.
 `;
 
 const show = `Shows all that the store knows about one run.
@@ -119,7 +119,8 @@ Examples:
   $ lessor show nightly-report --json | jq .fencingToken
 
 What is shown was true when it was asked, and gives no right to write.
-Exit codes: 0, 1 when the run was never leased, 64 for wrong arguments, 69 when the store could not be asked.
+Exit codes: 0, 1 when the run was never leased, 64 for wrong arguments, 69 when the store could not be asked, 74 when
+the output could not be written.
 `;
 
 const release = `Takes a run away from the worker that has it, and keeps in its record who did so, when and why.
@@ -136,7 +137,8 @@ ${json}
 Example:
   $ lessor release nightly-report --force --reason "stuck since noon"
 
-Exit codes: 0, 1 when nobody had the run, 64 for wrong arguments, 69 when the store could not be asked.
+Exit codes: 0, 1 when nobody had the run, 64 for wrong arguments, 69 when the store could not be asked, 74 when the run
+was taken and the output could not be written.
 `;
 
 const watch = `Follows runs: who gets them, gives them back, loses them. One line for each step, until Ctrl-C.
@@ -156,7 +158,7 @@ worker whose lease had expired), expired, released, revoked. Renewals are no ste
 store can push, else within about a second; of leases that come and go between two looks, only the newest is told.
 While the store does not answer, that is said once on stderr, and watch goes on.
 Exit codes: 0 when it is told to end (Ctrl-C, SIGTERM) or nobody reads its output any more, 64 for wrong arguments,
-69 when the store could not be opened or has lost its leases.
+69 when the store could not be opened or has lost its leases, 74 when the output could not be written.
 `;
 
 const scenarios = `Prints the scenarios that every implementation of a lease must pass, generated from the statechart.
@@ -169,7 +171,7 @@ Usage: lessor scenarios [--format json|markdown|schema]
 Example:
   $ lessor scenarios | python3 replay.py
 
-Exit codes: 0, 64 for wrong arguments.
+Exit codes: 0, 64 for wrong arguments, 74 when the output could not be written.
 `;
 
 const migrate = `Installs the schema of the leases in a PostgreSQL database, or brings it up to this version.
@@ -206,7 +208,8 @@ Examples:
 
 An update that leaves the token column out goes by the token that the row carries, and so does a deletion.
 Rows of runs that were never leased carry no token.
-Exit codes: 0, 64 for wrong arguments or a missing table, 69 when the store could not be asked.
+Exit codes: 0, 64 for wrong arguments or a missing table, 69 when the store could not be asked, 74 when the
+output could not be written.
 `;
 
 /** The help text of a command, or of lessor as a whole. */

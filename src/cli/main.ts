@@ -81,12 +81,15 @@ async function open(url: string): Promise<LeaseStore> {
 
 function explain(error: unknown): number {
   if (error instanceof UsageError) {
-    say(`${error.message}.\nSee: lessor${error.topic === 'lessor' ? '' : ` ${error.topic}`} --help`);
+    say(
+      `${/[.?!]$/.test(error.message) ? error.message : `${error.message}.`}\nSee: lessor${error.topic === 'lessor' ? '' : ` ${error.topic}`} --help`,
+    );
     return exitCodes.usage;
   }
   if (isLeaseError(error)) {
     say(error.message);
-    if (error.cause instanceof Error && error.cause.message !== '') say(`because: ${error.cause.message}`);
+    const { cause } = error;
+    if (cause instanceof Error && !error.message.includes(cause.message)) say(`because: ${cause.message}`);
     return error.code === 'LEASE_LOST' ? exitCodes.lost : exitCodes.storeUnavailable;
   }
   say(`this is a mistake in lessor: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
@@ -100,8 +103,12 @@ function readVersion(): string {
   return version;
 }
 
-// Nobody reads what was to be written: `lessor list | head`.
-process.stdout.on('error', () => process.exit(exitCodes.ok));
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // Nobody reads what was to be written: `lessor list | head`.
+  if (error.code === 'EPIPE') process.exit(exitCodes.ok);
+  say(`the output could not be written: ${error.message}`);
+  process.exit(exitCodes.notWritten);
+});
 process.stderr.on('error', () => undefined);
 process.exitCode = await main(process.argv.slice(2));
 // Whatever a client has left open must not keep the caller waiting.

@@ -26,7 +26,7 @@ export function parse<const Options extends NonNullable<ParseArgsConfig['options
     return parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   } catch (error) {
     // Node goes on about positional arguments after the first sentence.
-    throw new UsageError(topic, (error as Error).message.split(/\. |\n/)[0] ?? '');
+    throw new UsageError(topic, (error as Error).message.split(/\.? *\n|\. /)[0] ?? '');
   }
 }
 

@@ -1,9 +1,8 @@
-import { existsSync, mkdirSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { dirname } from 'node:path';
 import { StoreUnavailableError } from '../errors.ts';
 import { checkObject, checkString, rangeError } from '../options.ts';
 import type { FencedStore } from '../session/fenced-store.ts';
+import { homeFolder, makeFolder } from './sqlite/folder.ts';
 
 /** How the store that a URL names is used. */
 export interface OpenStoreOptions {
@@ -95,18 +94,6 @@ function openFile<Database>(open: () => Database, file: string): Database {
   }
 }
 
-/** Node's own recursive `mkdir` never returns where a file system answers ENOENT to a folder that exists, as /proc does. */
-function makeFolder(folder: string): void {
-  if (existsSync(folder)) return;
-  makeFolder(dirname(folder));
-  try {
-    mkdirSync(folder);
-  } catch (error) {
-    // Another process may have been faster.
-    if (!existsSync(folder)) throw error;
-  }
-}
-
 function sqlitePath(url: string): string {
   const path = url.slice('sqlite:'.length);
   if (path === '' || path.includes('\0')) throw rangeError('url', 'to name a file', url);
@@ -114,5 +101,5 @@ function sqlitePath(url: string): string {
   if (path.startsWith('//') && !path.startsWith('///')) {
     throw rangeError('url', 'to name a file of this machine, as in `sqlite:/path` or `sqlite:///path`', url);
   }
-  return path.replace(/^\/\/\//, '/').replace(/^~(?=\/)/, homedir);
+  return path.replace(/^\/\/\//, '/').replace(/^~(?=\/)/, homeFolder);
 }

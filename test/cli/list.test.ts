@@ -169,7 +169,7 @@ describe('lessor --help', () => {
   });
 
   it('the help of run names every exit code that run can have', () => {
-    const { nothing: _nothing, ok: _ok, ...ofRun } = exitCodes;
+    const { nothing: _nothing, ok: _ok, notWritten: _notWritten, ...ofRun } = exitCodes;
     for (const code of Object.values(ofRun)) expect(helpTexts.run).toMatch(new RegExp(`^  ${code} `, 'm'));
   });
 

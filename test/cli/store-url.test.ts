@@ -23,10 +23,10 @@ describe('store url', () => {
   });
 
   it('leases are kept where the system wants the state of programs', () => {
-    expect(stateDirectory('linux', {}, '/home/u')).toBe('/home/u/.local/state/lessor');
-    expect(stateDirectory('linux', { XDG_STATE_HOME: '/state' }, '/home/u')).toBe('/state/lessor');
-    expect(stateDirectory('linux', { XDG_STATE_HOME: 'state' }, '/home/u')).toBe('/home/u/.local/state/lessor');
-    expect(stateDirectory('darwin', {}, '/Users/u')).toBe('/Users/u/Library/Application Support/lessor');
-    expect(stateDirectory('win32', { LOCALAPPDATA: '/local' }, '/u')).toBe('/local/lessor');
+    expect(stateDirectory('linux', {}, () => '/home/u')).toBe('/home/u/.local/state/lessor');
+    expect(stateDirectory('linux', { XDG_STATE_HOME: '/state' }, () => '/home/u')).toBe('/state/lessor');
+    expect(stateDirectory('linux', { XDG_STATE_HOME: 'state' }, () => '/home/u')).toBe('/home/u/.local/state/lessor');
+    expect(stateDirectory('darwin', {}, () => '/Users/u')).toBe('/Users/u/Library/Application Support/lessor');
+    expect(stateDirectory('win32', { LOCALAPPDATA: '/local' }, () => '/u')).toBe('/local/lessor');
   });
 });
