@@ -47,6 +47,8 @@ const CAUGHT_BY: Record<Exclude<Fault, 'none'>, string> = {
   "judges expiry by the contender's ttl":
     'AQ4 a contender judges a lease by its stored expiry, at the first ask, whatever its own ttl',
   'rounds the ttl down to whole seconds': 'NM2 B8 a ttl between two units is never rounded down',
+  'tells readers an expiry half a millisecond early':
+    'B8 the expiry that others see is never before the one that the worker counts with',
   'joins names without escaping': 'B7 references are compared field by field, since joined names can be equal',
   'trims names': 'NM3 different run names are different runs, and the same name is one',
   'ignores the case of names': 'NM3 different run names are different runs, and the same name is one',

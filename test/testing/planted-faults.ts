@@ -28,6 +28,7 @@ export const FAULTS = [
   'uses a token on a refusal',
   "judges expiry by the contender's ttl",
   'rounds the ttl down to whole seconds',
+  'tells readers an expiry half a millisecond early',
   'joins names without escaping',
   'trims names',
   'ignores the case of names',

@@ -261,7 +261,8 @@ export class WrongStore implements LeaseStore {
 
   #record(row: Row): LeaseRecord {
     const { lease, acquiredAt, released, revoked } = row;
-    const { runId, workerId, fencingToken, expiresAt, ttlSeconds, acquisitionId } = lease;
+    const { runId, workerId, fencingToken, ttlSeconds, acquisitionId } = lease;
+    const expiresAt = lease.expiresAt - (this.#has('tells readers an expiry half a millisecond early') ? 0.0005 : 0);
     const expired = this.#expired(row);
     return {
       ...(this.#has('tells the acquisition id to readers') && { acquisitionId }),

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import type { LeaseStore } from '../../stores/store.ts';
 import type { RuleFamily } from '../rule.ts';
 import { granted, refused, renewal, stillLive } from '../rule.ts';
 
@@ -57,14 +58,17 @@ export const expiryRules: RuleFamily = {
     },
 
     'B8 the expiry that others see is never before the one that the worker counts with': async (context) => {
-      const { store, ttlSeconds } = context;
-      const sentAt = performance.now();
-      await granted(context);
-      const record = await store.read(context.runId);
-      const elapsedSeconds = context.harness.timePasses ? (performance.now() - sentAt) / 1000 : 0;
-      // A clock that counts whole milliseconds may tick within a shorter time; the worker's margin is larger than that.
-      const unitSeconds = context.harness.timePasses ? 0.001 : 0;
-      const leastSeconds = ttlSeconds - elapsedSeconds * 1.01 - unitSeconds - ARITHMETIC_SECONDS;
+      const { store, ttlSeconds, runId } = context;
+      const probe = await granted({ ...context, runId: context.anotherRun() }, { ttlSeconds: 3600 });
+      // The worker counts from before it asks, so from here, whatever the store's clock counts in.
+      const askedAt = await storeClock(store, probe.runId);
+      const lease = await granted(context);
+      const record = await store.read(runId);
+      const seenAt = await storeClock(store, probe.runId);
+      const expiresAt = askedAt + ttlSeconds - ARITHMETIC_SECONDS;
+      assert.ok(lease.expiresAt >= expiresAt, `${lease.expiresAt} is before ${expiresAt}`);
+      assert.ok(record!.expiresAt! >= expiresAt, `${record!.expiresAt} is before ${expiresAt}`);
+      const leastSeconds = expiresAt - seenAt;
       assert.ok(record!.remainingSeconds >= leastSeconds, `${record!.remainingSeconds} is below ${leastSeconds}`);
     },
 
@@ -80,3 +84,10 @@ export const expiryRules: RuleFamily = {
     },
   },
 };
+
+/** What the store's own clock says, by a run that is held. */
+async function storeClock(store: LeaseStore, runId: string): Promise<number> {
+  const record = await store.read(runId);
+  assert.equal(record?.state, 'held');
+  return record.expiresAt! - record.remainingSeconds;
+}
