@@ -14,7 +14,9 @@ export function lossController(): AbortController {
   const { signal } = controller;
   const guarded = new WeakMap<object, Guarded>();
   const { addEventListener, removeEventListener } = signal;
-  const guard = (listener: Listener): Guarded => {
+  const guard = (listener: Listener | null): Listener | null => {
+    // None at all, or what Node itself refuses.
+    if (listener === null || !['function', 'object'].includes(typeof listener)) return listener;
     let wrapped = guarded.get(listener);
     if (wrapped === undefined) guarded.set(listener, (wrapped = (event) => tell(signal, listener, event)));
     return wrapped;
@@ -22,7 +24,7 @@ export function lossController(): AbortController {
   Object.defineProperties(signal, {
     addEventListener: {
       value: (type: string, listener: Listener, options?: Options) =>
-        addEventListener.call(signal, type, guard(listener), options),
+        addEventListener.call(signal, type, guard(listener)!, options),
     },
     removeEventListener: {
       value: (type: string, listener: Listener, options?: Options) =>
