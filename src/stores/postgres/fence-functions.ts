@@ -73,20 +73,22 @@ const raise = (s: string): string => `
     CREATE FUNCTION ${s}.raise_fence(p_run text, p_worker text, p_token bigint, p_acquisition text) RETURNS void
     LANGUAGE plpgsql AS $$
     DECLARE
-      v_acquisition text;
+      v_acquisition text := p_acquisition;
+      v_stands boolean := false;
       v_is_bounded boolean := current_setting('lock_timeout') <> '0';
       v_set text;
     BEGIN
       IF NOT v_is_bounded THEN v_set := set_config('lock_timeout', '5s', true); END IF;
-      UPDATE ${s}.fence SET acquisition_id = acquisition_id
-        WHERE run_id = p_run AND fencing_token = p_token AND acquisition_id = coalesce(p_acquisition, acquisition_id)
-        RETURNING acquisition_id INTO v_acquisition;
-      IF v_acquisition IS NULL THEN
-        v_acquisition := p_acquisition;
-        IF v_acquisition IS NULL THEN
+      IF p_acquisition IS NULL THEN
+        UPDATE ${s}.fence SET acquisition_id = acquisition_id WHERE run_id = p_run AND fencing_token = p_token
+          RETURNING acquisition_id INTO v_acquisition;
+        v_stands := FOUND;
+        IF NOT v_stands THEN
           SELECT acquisition_id INTO v_acquisition FROM ${s}.lease WHERE run_id = p_run AND fencing_token = p_token;
-          IF v_acquisition IS NULL THEN PERFORM ${s}.refuse_lease(p_run, p_worker, p_token, p_acquisition); END IF;
+          IF NOT FOUND THEN PERFORM ${s}.refuse_lease(p_run, p_worker, p_token, p_acquisition); END IF;
         END IF;
+      END IF;
+      IF NOT v_stands THEN
         INSERT INTO ${s}.fence AS f VALUES (p_run, p_token, v_acquisition) ON CONFLICT (run_id) DO UPDATE
           SET fencing_token = excluded.fencing_token, acquisition_id = excluded.acquisition_id
           WHERE f.fencing_token < excluded.fencing_token
@@ -104,10 +106,7 @@ const raise = (s: string): string => `
       IF NOT v_is_bounded THEN v_set := set_config('lock_timeout', '0', true); END IF;
     END $$;`;
 
-/**
- * For the user's own transactions. The library calls `fence_at`, which answers with the place of the leases when they are
- * not those that it was opened on, and has done nothing then.
- */
+/** For the user's own transactions, from any client. The library's own calls `raise_fence` where it knows of one. */
 const fence = (s: string): string => `
     CREATE FUNCTION ${s}.fence(p_run text, p_worker text, p_token bigint, p_acquisition text DEFAULT NULL) RETURNS void
     LANGUAGE plpgsql AS $$
@@ -123,19 +122,7 @@ const fence = (s: string): string => `
       PERFORM ${s}.raise_fence(p_run, p_worker, p_token, p_acquisition);
     END $$;
     COMMENT ON FUNCTION ${s}.fence(text, text, bigint, text) IS
-      'First statement of a transaction that writes under a lease: refuses an older worker, locks out both until it ends.';
-
-    CREATE FUNCTION ${s}.fence_at(p_home text, p_run text, p_worker text, p_token bigint, p_acquisition text) RETURNS text
-    LANGUAGE plpgsql AS $$
-    DECLARE
-      v_place text := (SELECT marker || '/' || tableoid || '/' || ${s}.timeline() FROM ${s}.meta);
-    BEGIN
-      IF starts_with(v_place, p_home) THEN
-        PERFORM ${s}.fence(p_run, p_worker, p_token, p_acquisition);
-        RETURN '';
-      END IF;
-      RETURN coalesce(v_place, 'nowhere');
-    END $$;`;
+      'First statement of a transaction that writes under a lease: refuses an older worker, locks out both until it ends.';`;
 
 /**
  * A row of a fenced table. A run that was never leased takes rows without a token. A fence row that this very transaction
