@@ -1,12 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { full } from './bounds.ts';
 import type { FenceDesign } from './fence-model.ts';
 import { fenceModel, SHIPPED } from './fence-model.ts';
 import { search } from './search.ts';
 
 const BOUNDS = { workers: 3, acquisitions: 3, commits: 3 };
-
-/** `LESSOR_SEARCH=full` searches further, as a release does. */
-const full = process.env['LESSOR_SEARCH'] === 'full';
 
 describe('V3 the fence, searched exhaustively', () => {
   it('B16-B19 lets no older write land, loses no update, refuses no current lease and issues no token twice', () => {
