@@ -27,7 +27,12 @@ export interface TryAcquireOptions {
   readonly signal?: AbortSignal | undefined;
   /** Whether the lease is renewed while it is held. @default the manager's */
   readonly autoRenew?: boolean | undefined;
-  /** What the worker's own live lease, held elsewhere, gets: it is extended and its older handle ends, or refused. @default 'extend' */
+  /**
+   * What an acquire gets that finds a live lease of the same worker id, from an earlier process for one. With `'extend'` it
+   * takes that over at once, token and all, and the older handle ends. But then an ask of this worker's that was given up,
+   * and comes late, ends its newer lease in the same way, which the worker learns at its next renewal only: until then
+   * another worker may have the run. Fenced writes are safe all the while. @default 'refuse': it waits for the expiry
+   */
   readonly reacquire?: Reacquire | undefined;
 }
 
@@ -81,7 +86,7 @@ export class LeaseManager implements AsyncDisposable {
    * Acquires the run, and renews its lease until it is released or lost.
    *
    * @throws LeaseNotAvailableError when another worker still has the run after `waitSeconds`, or, at once, when this
-   * manager has it: two pieces of work would run together, since a worker's own lease is extended. Wait, do not force.
+   * manager has it: two pieces of work must not run together under one worker id. Wait, do not force.
    * @throws StoreUnavailableError when the store could not be asked: nothing was applied. OutcomeUnknownError when no
    * answer came in time: what may have been granted was given back, as far as the store can be reached.
    * @throws the signal's reason when it aborts first. With one that has aborted before, nothing is asked.
@@ -170,13 +175,13 @@ export class LeaseManager implements AsyncDisposable {
   #inputOf(runId: string, options: AcquireOptions): KeeperInput {
     checkName('runId', runId);
     checkObject('options', options);
-    const { workerId = this.workerId, ttlSeconds, waitSeconds = 0, signal, reacquire } = options;
+    const { workerId = this.workerId, ttlSeconds, waitSeconds = 0, signal, reacquire = 'refuse' } = options;
     const { autoRenew = this.#options.autoRenew ?? true } = options;
     checkName('workerId', workerId);
     checkWait('waitSeconds', waitSeconds);
     checkSignal('signal', signal);
     checkFlag('autoRenew', autoRenew);
-    if (reacquire !== undefined) checkOneOf('reacquire', reacquire, ['extend', 'refuse']);
+    checkOneOf('reacquire', reacquire, ['extend', 'refuse']);
     const asIs = ttlSeconds === undefined && options.autoRenew === undefined;
     const times = asIs ? this.#times : keeperTimes(this.#options, { ttlSeconds, autoRenew });
     this.#checkOpen();

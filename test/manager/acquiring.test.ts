@@ -208,6 +208,26 @@ describe('acquiring', () => {
     await leases.hold('run-1', {}, () => undefined);
   });
 
+  it('C16 an ask that was given up and comes late ends no newer hold of the same worker', async () => {
+    const { store, leases, rival } = bench();
+    const arrives = gate();
+    store.next('acquire', heldUp(arrives.opened));
+    const controller = new AbortController();
+    const givenUp = watched(leases.acquire('run-1', { signal: controller.signal }));
+    await settle();
+    controller.abort();
+    await settle();
+    assert.ok(givenUp.settled);
+    const held = await leases.acquire('run-1');
+    arrives.open();
+    await settle();
+    assert.equal(await rival(), null);
+    held.assertHeld();
+    const [renewed] = await store.inner.renew([held], TTL);
+    assert.equal(renewed?.status, 'renewed');
+    await leases.close();
+  });
+
   it('C11 while work goes on under a lost lease its run stays taken in this manager', async () => {
     const { clock, store, leases } = bench();
     const done = gate();
