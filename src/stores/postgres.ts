@@ -19,7 +19,6 @@ import { openPostgres, type OpenPostgres, type PostgresStoreOptions } from './po
 import { afterPrefix, fromMicroseconds, recordOf } from './postgres/rows.ts';
 import { statementsOf, type Statements } from './postgres/statements.ts';
 import { renewalsOf } from './postgres/renewals.ts';
-import type { Turns } from './postgres/turns.ts';
 import {
   checkAcquireRequest,
   checkLeaseRef,
@@ -29,6 +28,7 @@ import {
   checkRenewRequest,
   checkRevokeRequest,
 } from './requests.ts';
+import type { Turns } from './turns.ts';
 import type {
   AcquireRequest,
   AcquireResult,

@@ -3,17 +3,18 @@ import type { CommitRequest, OpenRequest, RunDocument } from '../session/documen
 import type { FencedStore } from '../session/fenced-store.ts';
 import type { Session, SessionOptions } from '../session/session.ts';
 import { openSession } from '../session/session.ts';
-import { answerOf, grantedOf, heldOf, recordOf, revokedOf, toMicroseconds } from './redis/answers.ts';
+import { answerOf, recordOf, revokedOf, toMicroseconds } from './redis/answers.ts';
 import type { Answer } from './redis/answers.ts';
 import { RedisChanges } from './redis/changes.ts';
 import { RedisDocuments } from './redis/documents.ts';
 import { FencedCommands } from './redis/fenced.ts';
-import { RedisKeys, bucketOf, hashTag } from './redis/keys.ts';
+import { acquireTurns, releaseTurns } from './redis/grants.ts';
+import { RedisKeys, hashTag } from './redis/keys.ts';
 import { listRuns } from './redis/listing.ts';
 import { MarkedCalls } from './redis/marked-calls.ts';
 import { openRedis, type OpenRedis, type RedisStoreOptions } from './redis/open.ts';
 import { renewalsOf } from './redis/renewals.ts';
-import { ACQUIRE, LIST, READ, RELEASE, RENEW, REVOKE } from './redis/scripts.ts';
+import { LIST, READ, RENEW, REVOKE } from './redis/scripts.ts';
 import {
   checkAcquireRequest,
   checkLeaseRef,
@@ -22,7 +23,6 @@ import {
   checkReleaseRequest,
   checkRenewRequest,
   checkRevokeRequest,
-  nextFencingToken,
 } from './requests.ts';
 import type {
   AcquireRequest,
@@ -37,6 +37,7 @@ import type {
   RevokeReason,
   RunChange,
 } from './store.ts';
+import type { Turns } from './turns.ts';
 
 export type { RedisClient } from './redis/client.ts';
 export type { RedisStoreOptions } from './redis/open.ts';
@@ -64,6 +65,8 @@ export class RedisStore implements FencedStore {
   readonly #redis: OpenRedis;
   readonly #calls: MarkedCalls;
   readonly #keys: RedisKeys;
+  readonly #acquires: Turns<AcquireRequest, AcquireResult>;
+  readonly #releases: Turns<ReleaseRequest, boolean>;
   readonly #changes: RedisChanges;
   readonly #documents: RedisDocuments;
 
@@ -75,6 +78,8 @@ export class RedisStore implements FencedStore {
     this.#changes = new RedisChanges(redis.connection, redis.keys);
     const { keys, markers, connection } = redis;
     const { isCluster } = connection;
+    this.#acquires = acquireTurns(this.#calls, keys, isCluster);
+    this.#releases = releaseTurns(this.#calls, keys, isCluster);
     this.#documents = new RedisDocuments({ keys, markers, isCluster, send: (...call) => this.#calls.send(...call) });
   }
 
@@ -94,18 +99,7 @@ export class RedisStore implements FencedStore {
 
   async acquire(request: AcquireRequest, options?: CallOptions): Promise<AcquireResult> {
     checkAcquireRequest(request, options);
-    const { runId, workerId, acquisitionId, ttlSeconds, reacquire = 'extend' } = request;
-    const keys = [this.#keys.lease(runId), this.#keys.runs(bucketOf(runId))];
-    const args = [workerId, acquisitionId, toMicroseconds(ttlSeconds), reacquire];
-    const answer = await this.#calls.ask(ACQUIRE, runId, keys, args, options);
-    switch (answer[0]) {
-      case 'held':
-        return heldOf(answer);
-      case 'exhausted':
-        return nextFencingToken(Number(answer[1])) as never;
-      default:
-        return grantedOf(request, answer);
-    }
+    return this.#acquires.ask(request, options);
   }
 
   /** One script for the leases of a bucket, all sent at once. */
@@ -123,10 +117,7 @@ export class RedisStore implements FencedStore {
 
   async release(lease: ReleaseRequest, options?: CallOptions): Promise<boolean> {
     checkReleaseRequest(lease, options);
-    const { runId, workerId, acquisitionId, fencingToken = '' } = lease;
-    const args = [workerId, acquisitionId, String(fencingToken)];
-    const [status] = await this.#calls.ask(RELEASE, runId, [this.#keys.lease(runId)], args, options);
-    return status === 'released';
+    return this.#releases.ask(lease, options);
   }
 
   async revoke(runId: string, why: RevokeReason, options?: CallOptions): Promise<RevokedLease | null> {

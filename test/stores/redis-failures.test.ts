@@ -110,6 +110,8 @@ for (const [name, connect] of Object.entries(CLIENTS)) {
       proxy.set('dropRequests');
       const given = new AbortController();
       const call = store.acquire(requestOf('s'), { signal: given.signal });
+      // It is sent at the end of this turn.
+      await new Promise((resolve) => setImmediate(resolve));
       given.abort('late');
       await expect(call).rejects.toMatchObject({ ...UNKNOWN, cause: 'late' });
       proxy.set('refuse');
@@ -245,6 +247,8 @@ for (const [name, connect] of Object.entries(CLIENTS)) {
 
     it('a close during a call leaves its outcome unknown', async () => {
       const call = store.acquire(requestOf('closing'));
+      // It is sent at the end of this turn.
+      await new Promise((resolve) => setImmediate(resolve));
       await store.close();
       await call.then(granted, (error: unknown) => expect(error).toMatchObject(UNKNOWN));
     });

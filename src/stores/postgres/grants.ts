@@ -1,15 +1,24 @@
 /** Acquires and releases, alone or many in one statement, and what they answer. */
 import { leaseIdOf } from '../../../machines/lease.rules.ts';
 import type { AcquireRequest, AcquireResult, CallOptions, ReleaseRequest } from '../store.ts';
+import { Turns } from '../turns.ts';
 import type { Rows, Statement } from './caller.ts';
+import { isRefusal } from './errors.ts';
 import { readAcquireAnswer } from './rows.ts';
 import type { Statements } from './statements.ts';
-import { Turns } from './turns.ts';
+
+/** Whose rows are locked for some milliseconds. */
+const MOST = 200;
+
+/** One call has used up its run's tokens, or had to wait too long. */
+const isUndone = (error: unknown): boolean => error instanceof RangeError || isRefusal((error as Error).cause);
 
 type Ask = (what: Statement, values: unknown[], options: CallOptions | undefined) => Promise<Rows>;
 
 export function acquireTurns(statements: Statements, ask: Ask): Turns<AcquireRequest, AcquireResult> {
   return new Turns({
+    most: MOST,
+    isUndone,
     one: async (request, options) => {
       const { runId, workerId, acquisitionId, ttlSeconds, reacquire = 'extend' } = request;
       const values = [runId, workerId, acquisitionId, ttlSeconds, reacquire === 'extend'];
@@ -27,6 +36,8 @@ export function acquireTurns(statements: Statements, ask: Ask): Turns<AcquireReq
 
 export function releaseTurns(statements: Statements, ask: Ask): Turns<ReleaseRequest, boolean> {
   return new Turns({
+    most: MOST,
+    isUndone,
     one: async ({ runId, workerId, acquisitionId, fencingToken = null }, options) => {
       const rows = await ask(statements.release, [runId, workerId, acquisitionId, fencingToken], options);
       return rows[0]?.['released'] === 'true';

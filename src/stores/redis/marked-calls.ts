@@ -7,6 +7,13 @@ import { bucketOf } from './keys.ts';
 import type { OpenRedis } from './open.ts';
 import type { Script } from './scripts.ts';
 
+/** The marker comes before both. */
+export interface MarkedCall {
+  readonly bucket: number;
+  readonly keys: readonly string[];
+  readonly args: readonly string[];
+}
+
 export class MarkedCalls {
   readonly #redis: OpenRedis;
   #isLost = false;
@@ -50,6 +57,18 @@ export class MarkedCalls {
     const reply = (await this.#run(script, bucket, keys, args, writes, options)) as readonly unknown[];
     this.#checkMarker(reply[0]);
     return reply;
+  }
+
+  /** Calls of one script on many buckets, for a single server: the answer of each. */
+  async sendMany(script: Script, calls: readonly MarkedCall[]): Promise<readonly Answer[]> {
+    this.checkOpen();
+    const { calls: redisCalls, keys: names, markers } = this.#redis;
+    const operands = operandsOf(
+      calls.flatMap(({ bucket, keys }) => [names.marker(bucket), ...keys]),
+      calls.flatMap(({ bucket, args }) => [markers[bucket]!, ...args]),
+    );
+    const replies = (await redisCalls.run({ script, operands, writes: true })) as readonly unknown[];
+    return replies.map(answerOf);
   }
 
   /** Every script gets the marker first, and says `gone` when it is not what this store has seen. */

@@ -43,30 +43,48 @@ end
 return values
 `);
 
-// Keys: marker, lease, runs. Arguments: marker, worker, acquisition, ttl, reacquire. The run's name ends the lease's key.
-export const ACQUIRE = script(`${MARKER}${LEASE}${TIME}
-local worker, acquisition = ARGV[2], ARGV[3]
-if lease[1] and lease[5] == 'no' and tonumber(lease[4]) > now then
-  if lease[1] ~= worker or (ARGV[5] == 'refuse' and lease[3] ~= acquisition) then
-    return {'held', lease[1], lease[2], whole('%.0f', lease[4] - now)}
+const ACQUIRE_ONE = `${TIME}
+local function acquire(marker, key, runs, expected, worker, acquisition, ttl, reacquire)
+  if redis.call('GET', marker) ~= expected then return {'gone'} end
+  local lease = redis.call('HMGET', key, 'worker', 'token', 'acquisition', 'expires', 'ended', 'shown', 'shownBy')
+  if lease[1] and not (lease[2] and lease[3] and lease[4] and lease[5]) then return {'damaged'} end
+  if lease[1] and lease[5] == 'no' and tonumber(lease[4]) > now then
+    if lease[1] ~= worker or (reacquire == 'refuse' and lease[3] ~= acquisition) then
+      return {'held', lease[1], lease[2], whole('%.0f', lease[4] - now)}
+    end
+    local expires = whole('%.0f', math.max(lease[4], now + ttl))
+    redis.call('HSET', key, 'acquisition', acquisition, 'expires', expires, 'ttl', ttl)
+    if lease[6] == lease[2] then redis.call('HSET', key, 'shownBy', acquisition) end
+    return {'extended', lease[2], expires}
   end
-  local expires = whole('%.0f', math.max(lease[4], now + ARGV[4]))
-  redis.call('HSET', KEYS[2], 'acquisition', acquisition, 'expires', expires, 'ttl', ARGV[4])
-  if lease[6] == lease[2] then redis.call('HSET', KEYS[2], 'shownBy', acquisition) end
-  return {'extended', lease[2], expires}
+  local newest = math.max(lease[2] or 0, lease[6] or 0)
+  if newest >= 9007199254740991 then return {'exhausted', whole('%.0f', newest)} end
+  local token = whole('%.0f', math.max(newest + 1, math.floor(now / 1000)))
+  local expires = whole('%.0f', now + ttl)
+  if not lease[1] then
+    local _, before = string.find(key, '}:lease:', 1, true)
+    redis.call('ZADD', runs, 0, string.sub(key, before + 1))
+  end
+  redis.call('HSET', key, 'worker', worker, 'token', token, 'acquisition', acquisition, 'expires', expires,
+    'ended', 'no', 'acquired', whole('%.0f', now), 'ttl', ttl)
+  redis.pcall('PUBLISH', key, '')
+  return {'granted', token, expires}
+end`;
+
+// Keys: marker, lease, runs. Arguments: marker, worker, acquisition, ttl, reacquire. The run's name ends the lease's key.
+export const ACQUIRE = script(`${ACQUIRE_ONE}
+return acquire(KEYS[1], KEYS[2], KEYS[3], unpack(ARGV))
+`);
+
+// The same for each: three keys and five arguments. One that fails does not keep the others from being answered.
+export const ACQUIRE_MANY = script(`${ACQUIRE_ONE}
+local answers = {}
+for i = 1, #KEYS / 3 do
+  local key, argument = 3 * i, 5 * i
+  local done, answer = pcall(acquire, KEYS[key - 2], KEYS[key - 1], KEYS[key], unpack(ARGV, argument - 4, argument))
+  answers[i] = done and answer or {'failed'}
 end
-local newest = math.max(lease[2] or 0, lease[6] or 0)
-if newest >= 9007199254740991 then return {'exhausted', whole('%.0f', newest)} end
-local token = whole('%.0f', math.max(newest + 1, math.floor(now / 1000)))
-local expires = whole('%.0f', now + ARGV[4])
-if not lease[1] then
-  local _, before = string.find(KEYS[2], '}:lease:', 1, true)
-  redis.call('ZADD', KEYS[3], 0, string.sub(KEYS[2], before + 1))
-end
-redis.call('HSET', KEYS[2], 'worker', worker, 'token', token, 'acquisition', acquisition, 'expires', expires,
-  'ended', 'no', 'acquired', whole('%.0f', now), 'ttl', ARGV[4])
-redis.pcall('PUBLISH', KEYS[2], '')
-return {'granted', token, expires}
+return answers
 `);
 
 // Keys: marker, then a lease each. Arguments: marker, ttl, then worker, token and acquisition each.
@@ -93,15 +111,32 @@ end
 return {'done', results}
 `);
 
+const RELEASE_ONE = `
+local function release(marker, key, expected, worker, acquisition, token)
+  if redis.call('GET', marker) ~= expected then return {'gone'} end
+  local lease = redis.call('HMGET', key, 'worker', 'acquisition', 'ended', 'token')
+  if lease[1] ~= worker or lease[2] ~= acquisition or lease[3] ~= 'no' or (token ~= '' and lease[4] ~= token) then
+    return {'kept'}
+  end
+  redis.call('HSET', key, 'ended', 'released')
+  redis.pcall('PUBLISH', key, '')
+  return {'released'}
+end`;
+
 // Keys: marker, lease. Arguments: marker, worker, acquisition, token or nothing.
-export const RELEASE = script(`${MARKER}
-local lease = redis.call('HMGET', KEYS[2], 'worker', 'acquisition', 'ended', 'token')
-if lease[1] ~= ARGV[2] or lease[2] ~= ARGV[3] or lease[3] ~= 'no' or (ARGV[4] ~= '' and lease[4] ~= ARGV[4]) then
-  return {'kept'}
+export const RELEASE = script(`${RELEASE_ONE}
+return release(KEYS[1], KEYS[2], unpack(ARGV))
+`);
+
+// The same for each: two keys and four arguments.
+export const RELEASE_MANY = script(`${RELEASE_ONE}
+local answers = {}
+for i = 1, #KEYS / 2 do
+  local key, argument = 2 * i, 4 * i
+  local done, answer = pcall(release, KEYS[key - 1], KEYS[key], unpack(ARGV, argument - 3, argument))
+  answers[i] = done and answer or {'failed'}
 end
-redis.call('HSET', KEYS[2], 'ended', 'released')
-redis.pcall('PUBLISH', KEYS[2], '')
-return {'released'}
+return answers
 `);
 
 // Keys: marker, lease. Arguments: marker, by, reason.

@@ -1,17 +1,18 @@
-import { OutcomeUnknownError } from '../../errors.ts';
-import type { CallOptions } from '../store.ts';
-import { isRefusal } from './errors.ts';
+import { OutcomeUnknownError } from '../errors.ts';
+import type { CallOptions } from './store.ts';
 
-/** From so many calls on one statement for all is the quicker way: below that, the connections work side by side. */
+/** From so many calls on one request for all is the quicker way. Fewer go side by side. */
 const FEW = 8;
-/** So many calls share a statement, so that it holds its locks for milliseconds only. */
-const MOST = 200;
 
 /** The two ways to ask. */
 interface Asks<Request, Answer> {
+  /** So many share a request at most: a longer one keeps the server, or its rows, for longer. */
+  readonly most: number;
   /** One answer each, in order. It is undefined where only asking for that one alone can tell. */
   readonly many: (requests: readonly Request[]) => Promise<readonly (Answer | undefined)[]>;
   readonly one: (request: Request, options: CallOptions | undefined) => Promise<Answer>;
+  /** Whether the server has refused all, for one's sake perhaps, and has done nothing: then each is asked for alone. */
+  readonly isUndone?: ((error: unknown) => boolean) | undefined;
 }
 
 interface Waiting<Request, Answer> {
@@ -22,9 +23,9 @@ interface Waiting<Request, Answer> {
 }
 
 /**
- * Calls that come in one turn of the event loop and go to the server in one statement, where there are many: what costs is
- * the round trip and the commit. Each gets its answer after that. A call that would have to wait for a lock, and the second
- * one on the same run, goes by itself, so that no run waits for another.
+ * Calls that come in one turn of the event loop and go to the server in one request, where there are many: what costs is
+ * the round trip and the commit. Each gets its answer after that. A call that the many cannot decide, by waiting for a lock
+ * for one, and the second one on the same run go by themselves, so that no run waits for another.
  */
 export class Turns<Request extends { readonly runId: string }, Answer> {
   readonly #asks: Asks<Request, Answer>;
@@ -53,8 +54,9 @@ export class Turns<Request extends { readonly runId: string }, Answer> {
       if (together.has(runId) || one.options?.signal?.aborted) this.#askAlone(one);
       else together.set(runId, one);
     }
-    const batches = [...together.values()];
-    for (let first = 0; first < batches.length; first += MOST) this.#askTogether(batches.slice(first, first + MOST));
+    const all = [...together.values()];
+    const { most } = this.#asks;
+    for (let first = 0; first < all.length; first += most) this.#askTogether(all.slice(first, first + most));
   }
 
   #askAlone({ request, options, resolve }: Waiting<Request, Answer>): void {
@@ -75,15 +77,14 @@ export class Turns<Request extends { readonly runId: string }, Answer> {
           else one.resolve(answer);
         }),
       (error: unknown) => {
-        // The server has refused the batch and undone it, for one call's sake perhaps.
-        const isUndone = error instanceof RangeError || isRefusal((error as Error).cause);
+        const isUndone = this.#asks.isUndone?.(error) ?? false;
         settleAll((one) => (isUndone ? this.#askAlone(one) : one.reject(error)));
       },
     );
   }
 }
 
-/** The statement goes on for the others. */
+/** The request goes on for the others. */
 function listenToSignal({
   options,
   reject,
@@ -91,7 +92,7 @@ function listenToSignal({
   const signal = options?.signal;
   if (signal === undefined) return undefined;
   const giveUp = (): void =>
-    reject(new OutcomeUnknownError('PostgreSQL may have acted: the caller gave up', { cause: signal.reason }));
+    reject(new OutcomeUnknownError('The store may have acted: the caller gave up', { cause: signal.reason }));
   signal.addEventListener('abort', giveUp);
   return () => signal.removeEventListener('abort', giveUp);
 }
