@@ -18,10 +18,10 @@ const OPENERS = { sqlite: openSqlite, postgres: openPostgres, redis: openRedis }
 const { names, values } = readCommand({
   usage: `node bench/fence.mjs [sqlite] [postgres] [redis] [--rounds N] [--no-fsync]
 
-  --rounds N   how often each write is measured, each time over all leases (40)
+  --rounds N   how often each write is measured, each time over all leases (200)
   --no-fsync   takes the disk out, with the fence and without it: what is left is the work of both`,
   stores: Object.keys(OPENERS),
-  options: { rounds: { type: 'string', default: '40' }, 'no-fsync': { type: 'boolean', default: false } },
+  options: { rounds: { type: 'string', default: '200' }, 'no-fsync': { type: 'boolean', default: false } },
   isValid: ({ rounds }) => Number.isSafeInteger(Number(rounds)) && Number(rounds) > 0,
 });
 

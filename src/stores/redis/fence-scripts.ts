@@ -72,21 +72,25 @@ return {'committed'}
 
 /**
  * Runs commands of the user's under the check. Keys: marker, lease, then what the commands touch. Arguments: marker, worker,
- * token, acquisition, then each command as its length and its words. Like MULTI, a command that fails stops none after it.
+ * token, acquisition, then each command as its length and its words. Like MULTI, a command that fails stops
+ * none after it. Answers with the results, and with the places of those that are errors.
  */
 export const EXEC_FENCED: Script = script(`${MARKER}${REFUSAL}
 local refused, lease = refusal(KEYS[2], ARGV[2], ARGV[3], ARGV[4])
 if refused then return {'refused', 1, refused} end
 raise(KEYS[2], lease)
-local results, at = {}, 5
+local results, failed, at = {}, {}, 5
 while at <= #ARGV do
   local words = tonumber(ARGV[at])
   local result = redis.pcall(unpack(ARGV, at + 1, at + words))
-  if type(result) == 'table' and result.err then result = {'error', result.err} else result = {'ok', result} end
+  if type(result) == 'table' and result.err then
+    result = result.err
+    failed[#failed + 1] = #results + 1
+  end
   results[#results + 1] = result
   at = at + words + 1
 end
-return {'done', results}
+return {'done', results, failed}
 `);
 
 /** Why a lease is lost, from its refusal, by the rules of `lostReason`; and what is wrong with a call, or nothing. */

@@ -63,9 +63,9 @@ export class FencedCommands {
       throw this.#inAnotherSlot(error, touched) ?? error;
     }
     if (String(reply[0]) === 'refused') throw new LeaseLostError(this.#lease, lossOf(this.#lease, answerOf(reply[2])));
-    return (reply[1] as readonly (readonly [unknown, unknown])[]).map(([status, result]) =>
-      String(status) === 'error' ? new Error(String(result)) : result,
-    );
+    const [, results, failed] = reply as [status: unknown, results: unknown[], failed: readonly unknown[]];
+    for (const place of failed) results[Number(place) - 1] = new Error(String(results[Number(place) - 1]));
+    return results;
   }
 
   #inAnotherSlot(error: unknown, touched: readonly string[]): RangeError | undefined {
