@@ -46,6 +46,7 @@ describe('lessor in wrong surroundings', () => {
     expect(stderr).not.toMatch(/\n +at /);
   });
 
+  // By what Linux alone has.
   it.skipIf(process.platform !== 'linux')('output that could not be written is no success', async () => {
     await using scene = new Scene();
     await lessor(scene, ['run', 'run-1', '--', 'true']);

@@ -41,6 +41,7 @@ describe('process group', () => {
     await until('the end of the rest', () => !isRunning(child.pid));
   });
 
+  // By what Linux alone has.
   it.runIf(onLinux)('a process that has ended and whose parent does not collect it is not running', async () => {
     await using scene = new Scene();
     // The leader itself says its id: only then has it a group of its own.
@@ -51,6 +52,7 @@ describe('process group', () => {
     expect(process.kill(-leader, 0)).toBe(true); // to the system it is still there
   });
 
+  // By what Linux alone has.
   it.runIf(onLinux)('a job in a group of its own inside the session is reached', async () => {
     await using scene = new Scene();
     const { pid } = scene.shell("exec bash -c 'set -m; sleep 100 & echo $! > ids; wait'");
@@ -64,6 +66,7 @@ describe('process group', () => {
     await until('the end of the job', () => !isAlive(job));
   });
 
+  // By what Linux alone has.
   it.runIf(onLinux)('a command is found by the acquisition id in its environment', async () => {
     await using scene = new Scene();
     const { pid } = scene.shell('sleep 100 & wait', { LESSOR_ACQUISITION_ID: 'acquisition-of-this-test' });

@@ -77,6 +77,7 @@ describe('watchdog', () => {
     await watchdog.end();
   });
 
+  // By what Linux alone has.
   it.runIf(process.platform === 'linux')(
     'CM1 a command that was being started when lessor run died is found and ended, and then the watchdog ends',
     async () => {

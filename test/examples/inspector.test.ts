@@ -27,6 +27,7 @@ interface Received {
 
 const chromium = await findChromium();
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.skipIf(chromium === null)('the inspector example in a browser', { timeout: 120_000 }, () => {
   let server: ChildProcess;
   let url: string;

@@ -30,6 +30,7 @@ describe('lessor fence-table', () => {
     database.close();
   });
 
+  // Where it cannot be had: a line says so on a laptop, and CI fails.
   it.skipIf(shell === undefined)('prints SQL that the sqlite3 shell runs, and asks nothing of the store', async () => {
     const scene = new Scene();
     await lessor(scene, ['list']);
@@ -62,6 +63,7 @@ describe('lessor fence-table', () => {
   });
 });
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.skipIf(found === null)('lessor migrate', () => {
   let server: Postgres;
 
@@ -90,6 +92,7 @@ describe.skipIf(found === null)('lessor migrate', () => {
     expect(await lessor(scene, ['fence-table', 'none', ...COLUMNS, ...store])).toMatchObject({ code: 64 });
   });
 
+  // Where it cannot be had: a line says so on a laptop, and CI fails.
   it.skipIf(psql === null)('psql runs the SQL that fence-table prints', async () => {
     const scene = new Scene();
     const pool = openPool(server.url);

@@ -90,6 +90,7 @@ function refusesWhatWasHeldUp<Way extends string>(refusals: Readonly<Record<Way,
   });
 }
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.skipIf(postgres === null)('requests held up before PostgreSQL', () => {
   let server: Postgres;
   let pools: readonly pg.Pool[];
@@ -132,6 +133,7 @@ function tableOf(pool: pg.Pool): Write {
       pool.query(upsert, [runId, status, fencingToken]);
 }
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.skipIf(redis === null)('requests held up before Redis', () => {
   let server: RedisServer;
   let clients: readonly Redis[];

@@ -10,6 +10,7 @@ import { acquire, lost } from './leases.ts';
 const found = await findPostgres();
 const foundPgbouncer = found && (await findPgbouncer());
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.skipIf(found === null)('the fence, prepared', () => {
   let server: Postgres;
   let pool: pg.Pool;
@@ -71,6 +72,7 @@ describe.skipIf(found === null)('the fence, prepared', () => {
     client.release();
   });
 
+  // Where it cannot be had: a line says so on a laptop, and CI fails.
   it.skipIf(foundPgbouncer === null)('B17 holds through a pooler in transaction mode, unprepared', async () => {
     const pooler = await startPgbouncer(server, 'postgres', { connections: 3 });
     const pooled = openPool(pooler.url);

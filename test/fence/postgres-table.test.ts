@@ -15,6 +15,7 @@ const COLUMNS = { run: 'id', token: 'fencing_token' };
 const LOST = /Lost the lease on run/;
 const NEEDED = /needs the fencing token/;
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.skipIf(found === null)('fenced tables on PostgreSQL', () => {
   let server: Postgres;
   let pool: pg.Pool;
@@ -56,6 +57,7 @@ describe.skipIf(found === null)('fenced tables on PostgreSQL', () => {
     return { late, next: await acquire(store, id, 'worker-b') };
   }
 
+  // Where it cannot be had: a line says so on a laptop, and CI fails.
   it.skipIf(psql === null)(
     'B25 psql is refused with an old token, before the newer worker’s first write too, and passes with the current one',
     async () => {

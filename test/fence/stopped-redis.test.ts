@@ -18,6 +18,7 @@ import { lostByMessage, tellsTheStory, type Place } from './stopped-worker.ts';
 
 const found = await findRedis();
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.skipIf(found === null)('workers stopped on Redis', () => {
   let server: RedisServer;
   let client: Redis;
@@ -36,6 +37,7 @@ describe.skipIf(found === null)('workers stopped on Redis', () => {
   tellsTheStory(['session', 'exec', 'function', 'queued'], () => redisPlace(server.url, server, client));
 });
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.skipIf(found === null)('workers stopped on a Redis cluster', () => {
   let cluster: RedisCluster;
   let client: Cluster;

@@ -62,6 +62,7 @@ function commitsAllOrNothing(scene: () => CutScene): void {
   });
 }
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.skipIf(postgres === null)('commits to PostgreSQL whose connection is cut', () => {
   let server: Postgres;
   let pool: pg.Pool;
@@ -105,6 +106,7 @@ describe.skipIf(postgres === null)('commits to PostgreSQL whose connection is cu
   });
 });
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.skipIf(redis === null)('commits to Redis whose connection is cut', () => {
   let server: Redis;
   let scene: CutScene & { readonly store: RedisStore };

@@ -7,6 +7,7 @@ import { sessionRules, severalRunsRules } from './session-rules.ts';
 
 const found = await findPostgres();
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.skipIf(found === null)('sessions on PostgreSQL', () => {
   let server: Postgres;
   let pool: pg.Pool;

@@ -10,6 +10,7 @@ import { ask, freshRun, granted, lock, serverNow, until, untilWaiting } from './
 
 const found = await findPostgres();
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.skipIf(found === null)('PostgreSQL that fails', { timeout: 60_000 }, () => {
   let server: Postgres;
   let pool: pg.Pool;

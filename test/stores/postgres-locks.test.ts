@@ -8,6 +8,7 @@ import { ask, freshRun, granted, lock, pause, serverNow, untilPassed, untilWaiti
 
 const found = await findPostgres();
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.skipIf(found === null)('PostgreSQL, behind locks', { timeout: 30_000 }, () => {
   let server: Postgres;
   let pool: pg.Pool;

@@ -62,6 +62,7 @@ it('the name after a prefix is the first that does not begin with it', () => {
   expect(afterPrefix('a\u{1f600}')).toBe('a\u{1f601}');
 });
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.skipIf(found === null)("PostgreSQL's schema", { timeout: 30_000 }, () => {
   let server: Postgres;
   let pool: pg.Pool;
@@ -280,6 +281,7 @@ describe.skipIf(found === null)("PostgreSQL's schema", { timeout: 30_000 }, () =
     );
   });
 
+  // Where it cannot be had: a line says so on a laptop, and CI fails.
   it.skipIf(foundPgbouncer === null)(
     'behind a transaction pooler nothing is heard, the wait ends with its signal, and calls go on',
     async () => {

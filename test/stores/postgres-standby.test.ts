@@ -10,6 +10,7 @@ import { ask, freshRun, granted, until } from './postgres-fixtures.ts';
 
 const found = await findPostgres();
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.skipIf(found === null)('PostgreSQL with a standby', { timeout: 60_000 }, () => {
   const opened: { close(): Promise<void> }[] = [];
 

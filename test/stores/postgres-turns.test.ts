@@ -11,6 +11,7 @@ import { ask, freshRun, granted, lock, untilWaiting } from './postgres-fixtures.
 
 const found = await findPostgres();
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.skipIf(found === null)('PostgreSQL, calls of one turn', { timeout: 30_000 }, () => {
   let server: Postgres;
   let pool: pg.Pool;

@@ -10,6 +10,7 @@ import { startProxy, type Proxy } from '../services/proxy.ts';
 const found = await findPostgres();
 const foundPgbouncer = found && (await findPgbouncer());
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.skipIf(found === null)('PostgreSQL', () => {
   let server: Postgres;
   let pool: pg.Pool;
@@ -58,6 +59,7 @@ describe.skipIf(found === null)('PostgreSQL', () => {
   );
 });
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.skipIf(foundPgbouncer === null)(
   'PostgreSQL behind a pooler in transaction mode, in a database of English order',
   () => {

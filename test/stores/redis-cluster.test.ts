@@ -29,6 +29,7 @@ const NAMES = [
 ];
 
 for (const [name, connect] of Object.entries(CLUSTER_CLIENTS)) {
+  // Where it cannot be had: a line says so on a laptop, and CI fails.
   describe.runIf(isPresent)(`through ${name}`, () => {
     let cluster: RedisCluster;
     let open: OpenClient;

@@ -14,6 +14,7 @@ const UNAVAILABLE = { code: 'STORE_UNAVAILABLE' };
 const UNKNOWN = { code: 'OUTCOME_UNKNOWN' };
 
 for (const [name, connect] of Object.entries(CLIENTS)) {
+  // Where it cannot be had: a line says so on a laptop, and CI fails.
   describe.runIf(isPresent)(`through ${name}, behind a proxy`, () => {
     let server: Redis;
     let proxy: Proxy;
@@ -123,6 +124,7 @@ for (const [name, connect] of Object.entries(CLIENTS)) {
     });
   });
 
+  // Where it cannot be had: a line says so on a laptop, and CI fails.
   describe.runIf(isPresent)(`through ${name}, on a server of its own`, () => {
     let server: Redis;
     let open: OpenClient;
@@ -255,6 +257,7 @@ for (const [name, connect] of Object.entries(CLIENTS)) {
   });
 }
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.runIf(isPresent)('many references', () => {
   it('B5 a blocked reference changes nothing for the others: one result each, in order', async () => {
     const server = await startRedis();

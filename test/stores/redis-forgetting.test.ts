@@ -14,6 +14,7 @@ const isPresent = (await findRedis()) !== null;
 const canStep = isPresent && (await findLibfaketime()) !== null;
 const LOST = { code: 'STATE_LOST', retryable: false };
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.runIf(isPresent)('RD3. A Redis that forgot does not count from 1 again', () => {
   let server: Redis;
   let store: LeaseStore;
@@ -106,6 +107,7 @@ describe.runIf(isPresent)('RD3. A Redis that forgot does not count from 1 again'
   });
 });
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.runIf(isPresent)('RD2. A Redis failover that lost the lease repeats no token', () => {
   it('a promoted replica that missed the grant gives a higher token, and refuses the older lease from then on', async () => {
     const primary = await startRedis();
@@ -132,6 +134,7 @@ describe.runIf(isPresent)('RD2. A Redis failover that lost the lease repeats no 
   });
 });
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.runIf(canStep)("RD4. A step of the server's clock costs exclusiveness of belief at most", () => {
   let server: Redis;
   let store: LeaseStore;
@@ -171,6 +174,7 @@ describe.runIf(canStep)("RD4. A step of the server's clock costs exclusiveness o
   });
 });
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.runIf(canStep)("AQ3. A worker's wrong clock changes nothing", () => {
   it('no time of the client reaches the server: expiry is the now of the server and the ttl, whatever the worker thinks', async () => {
     const server = await startRedis({ steppableClock: true });
@@ -190,6 +194,7 @@ describe.runIf(canStep)("AQ3. A worker's wrong clock changes nothing", () => {
   });
 });
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.runIf(isPresent)('TK12. Restarting the store gives no run to two workers', () => {
   it('over ten kills intervals of belief never overlap, and tokens rise throughout', { timeout: 120_000 }, async () => {
     const server = await startRedis({ appendonly: true });

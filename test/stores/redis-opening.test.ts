@@ -11,6 +11,7 @@ import { CLIENTS, freshPrefix, openAt } from './redis-clients.ts';
 
 const isPresent = (await findRedis()) !== null;
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.runIf(isPresent)('the client', () => {
   let server: Redis;
   beforeAll(async () => void (server = await startRedis()));
@@ -117,6 +118,7 @@ describe.runIf(isPresent)('the client', () => {
   });
 });
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.runIf(isPresent)('B9 what the server can lose is read at opening and reported', () => {
   const levels: [string, RedisOptions, string, RegExp][] = [
     ['nothing is kept without the append-only file', {}, 'nothing', /loses all leases/],
@@ -189,6 +191,7 @@ describe.runIf(isPresent)('B9 what the server can lose is read at opening and re
   });
 });
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.runIf(isPresent)('a cluster', () => {
   it('is found from the URL of any of its nodes, and refused to the client of a single one', async () => {
     const cluster = await startRedisCluster();

@@ -11,6 +11,7 @@ import { CLIENTS, CLUSTER_CLIENTS, freshPrefix, openAt, type OpenClient } from '
 
 const isPresent = (await findRedis()) !== null;
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.runIf(isPresent)('a single server', () => {
   let server: Redis;
   beforeAll(async () => void (server = await startRedis()));
@@ -18,6 +19,7 @@ describe.runIf(isPresent)('a single server', () => {
   for (const [name, connect] of Object.entries(CLIENTS)) runKit(name, connect, async () => server);
 });
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.runIf(isPresent)('a cluster', () => {
   let cluster: RedisCluster;
   beforeAll(async () => void (cluster = await startRedisCluster()));

@@ -10,6 +10,7 @@ import { findRedis, startRedis, type Redis } from '../services/redis.ts';
 
 const found = await findRedis();
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.skipIf(found === null)('Redis, calls of one turn', { timeout: 30_000 }, () => {
   let server: Redis;
   let client: Ioredis;

@@ -10,6 +10,7 @@ import { CLIENTS, freshPrefix, openAt, type OpenClient } from './redis-clients.t
 
 const isPresent = (await findRedis()) !== null;
 
+// Where it cannot be had: a line says so on a laptop, and CI fails.
 describe.runIf(isPresent)('lists', () => {
   let server: Redis;
   let store: RedisStore;
@@ -57,6 +58,7 @@ describe.runIf(isPresent)('lists', () => {
 });
 
 for (const [name, connect] of Object.entries(CLIENTS)) {
+  // Where it cannot be had: a line says so on a laptop, and CI fails.
   describe.runIf(isPresent)(`wake-ups through ${name}`, () => {
     let server: Redis;
     let open: OpenClient;
