@@ -9,9 +9,9 @@ import { RedisChanges } from './redis/changes.ts';
 import { RedisDocuments } from './redis/documents.ts';
 import { FencedCommands } from './redis/fenced.ts';
 import { acquireTurns, releaseTurns } from './redis/grants.ts';
-import { RedisKeys, hashTag } from './redis/keys.ts';
+import { RedisKeys, bucketOf, hashTag } from './redis/keys.ts';
 import { listRuns } from './redis/listing.ts';
-import { MarkedCalls } from './redis/marked-calls.ts';
+import { type MarkedCall, MarkedCalls } from './redis/marked-calls.ts';
 import { openRedis, type OpenRedis, type RedisStoreOptions } from './redis/open.ts';
 import { renewalsOf } from './redis/renewals.ts';
 import { LIST, READ, RENEW, REVOKE } from './redis/scripts.ts';
@@ -80,7 +80,7 @@ export class RedisStore implements FencedStore {
     const { isCluster } = connection;
     this.#acquires = acquireTurns(this.#calls, keys, isCluster);
     this.#releases = releaseTurns(this.#calls, keys, isCluster);
-    this.#documents = new RedisDocuments({ keys, markers, isCluster, send: (...call) => this.#calls.send(...call) });
+    this.#documents = new RedisDocuments({ keys, markers, isCluster, calls: this.#calls });
   }
 
   /**
@@ -110,7 +110,7 @@ export class RedisStore implements FencedStore {
     return renewalsOf(leases, async (bucket, batch) => {
       const keys = batch.map(({ runId }) => this.#keys.lease(runId));
       const refs = batch.flatMap((lease) => [lease.workerId, String(lease.fencingToken), lease.acquisitionId]);
-      const reply = await this.#calls.send(RENEW, bucket, keys, [ttl, ...refs], true, options);
+      const reply = await this.#calls.send(RENEW, { bucket, keys, args: [ttl, ...refs] }, true, options);
       return (reply[1] as readonly unknown[]).map(answerOf);
     });
   }
@@ -122,7 +122,7 @@ export class RedisStore implements FencedStore {
 
   async revoke(runId: string, why: RevokeReason, options?: CallOptions): Promise<RevokedLease | null> {
     checkRevokeRequest(runId, why, options);
-    const answer = await this.#calls.ask(REVOKE, runId, [this.#keys.lease(runId)], [why.by, why.reason], options);
+    const answer = await this.#calls.ask(REVOKE, runId, this.#callOn(runId, [why.by, why.reason]), options);
     return answer[0] === 'free' ? null : revokedOf(runId, answer);
   }
 
@@ -173,7 +173,7 @@ export class RedisStore implements FencedStore {
   /** Commands of the user's own, run in one step with the check of the lease. See {@link FencedCommands}. */
   fenced(lease: LeaseRef): FencedCommands {
     checkLeaseRef(lease);
-    return new FencedCommands(lease, this.#keys, (...call) => this.#calls.send(...call));
+    return new FencedCommands(lease, this.#keys, this.#calls);
   }
 
   /** What a key's name must hold to lie in the run's slot of a cluster, as `{17}`. */
@@ -206,11 +206,16 @@ export class RedisStore implements FencedStore {
   }
 
   #read(runId: string, options: CallOptions | undefined): Promise<Answer> {
-    return this.#calls.ask(READ, runId, [this.#keys.lease(runId)], [], options, false);
+    return this.#calls.ask(READ, runId, this.#callOn(runId, []), options, false);
+  }
+
+  #callOn(runId: string, args: readonly string[]): MarkedCall {
+    return { bucket: bucketOf(runId), keys: [this.#keys.lease(runId)], args };
   }
 
   async #readPage(bucket: number, first: string, count: number, options?: CallOptions): Promise<readonly string[]> {
     const keys = [this.#keys.runs(bucket)];
-    return answerOf((await this.#calls.send(LIST, bucket, keys, [first, '+', String(count)], false, options))[1]);
+    const call = { bucket, keys, args: [first, '+', String(count)] };
+    return answerOf((await this.#calls.send(LIST, call, false, options))[1]);
   }
 }

@@ -6,24 +6,15 @@ import { answerOf, lossOf } from './answers.ts';
 import { COMMIT_DOCUMENTS, OPEN_DOCUMENTS } from './fence-scripts.ts';
 import type { RedisKeys } from './keys.ts';
 import { bucketOf } from './keys.ts';
+import type { MarkedCalls } from './marked-calls.ts';
 import type { Script } from './scripts.ts';
-
-/** Runs a script whose first key is the marker of the bucket. */
-export type SendScript = (
-  script: Script,
-  bucket: number,
-  keys: readonly string[],
-  args: readonly string[],
-  writes: boolean,
-  options: CallOptions | undefined,
-) => Promise<readonly unknown[]>;
 
 export interface RedisDocumentsOptions {
   readonly keys: RedisKeys;
   /** The values of the markers, by bucket. */
   readonly markers: readonly string[];
   readonly isCluster: boolean;
-  readonly send: SendScript;
+  readonly calls: MarkedCalls;
 }
 
 /** The runs' documents, each a hash beside its run's lease. */
@@ -57,7 +48,7 @@ export class RedisDocuments implements DocumentStore {
     documents: readonly string[],
     options: CallOptions | undefined,
   ): Promise<readonly unknown[]> {
-    const { keys, markers, send } = this.#options;
+    const { keys, markers, calls } = this.#options;
     const { runIds, fences, allowUnfenced } = request;
     this.#checkSlots(runIds);
     const versions = new Map(expected.map(({ runId, version }) => [runId, version]));
@@ -66,7 +57,8 @@ export class RedisDocuments implements DocumentStore {
       const fence = fences.find((candidate) => candidate.runId === runId);
       return [markers[bucketOf(runId)]!, ...fenceArgs(fence, allowUnfenced), String(versions.get(runId) ?? '')];
     });
-    const reply = await send(script, bucketOf(runIds[0]!), runKeys, ['', ...runArgs, ...documents], true, options);
+    const call = { bucket: bucketOf(runIds[0]!), keys: runKeys, args: ['', ...runArgs, ...documents] };
+    const reply = await calls.send(script, call, true, options);
     throwRefusal(reply, request);
     return reply;
   }

@@ -3,10 +3,10 @@ import type { LeaseRef } from '../../lease.ts';
 import { checkString, rangeError } from '../../options.ts';
 import type { CallOptions } from '../store.ts';
 import { answerOf, lossOf } from './answers.ts';
-import type { SendScript } from './documents.ts';
 import { EXEC_FENCED, MOST_WORDS } from './fence-scripts.ts';
 import type { RedisKeys } from './keys.ts';
 import { bucketOf, hashTag } from './keys.ts';
+import type { MarkedCalls } from './marked-calls.ts';
 
 /** A Redis command and its words, as `['HSET', 'job:42', 'status', 'done']`. */
 export type RedisCommand = readonly [name: string, ...words: (string | number)[]];
@@ -24,13 +24,13 @@ export interface FencedExecOptions extends CallOptions {
 export class FencedCommands {
   readonly #lease: LeaseRef;
   readonly #keys: RedisKeys;
-  readonly #send: SendScript;
+  readonly #calls: MarkedCalls;
 
   /** @internal */
-  constructor(lease: LeaseRef, keys: RedisKeys, send: SendScript) {
+  constructor(lease: LeaseRef, keys: RedisKeys, calls: MarkedCalls) {
     this.#lease = lease;
     this.#keys = keys;
-    this.#send = send;
+    this.#calls = calls;
   }
 
   /**
@@ -55,10 +55,10 @@ export class FencedCommands {
         `Expected \`commands\` to have at most some ${MOST_ARGUMENTS} words in all, got ${args.length}`,
       );
     }
-    const values = [workerId, String(fencingToken), acquisitionId, ...args];
+    const call = { bucket: bucketOf(runId), keys, args: [workerId, String(fencingToken), acquisitionId, ...args] };
     let reply;
     try {
-      reply = await this.#send(EXEC_FENCED, bucketOf(runId), keys, values, true, options);
+      reply = await this.#calls.send(EXEC_FENCED, call, true, options);
     } catch (error) {
       throw this.#inAnotherSlot(error, touched) ?? error;
     }

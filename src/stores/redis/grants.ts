@@ -26,8 +26,7 @@ export function acquireTurns(
   return new Turns({
     ...together(calls, ACQUIRE_MANY, isCluster, callOf, resultOf),
     one: async (request, options) => {
-      const call = callOf(request);
-      const answer = await calls.ask(ACQUIRE, request.runId, call.keys, call.args, options);
+      const answer = await calls.ask(ACQUIRE, request.runId, callOf(request), options);
       return resultOf(request, answer) ?? (nextFencingToken(Number(answer[1])) as never);
     },
   });
@@ -41,10 +40,8 @@ export function releaseTurns(calls: MarkedCalls, keys: RedisKeys, isCluster: boo
   });
   return new Turns({
     ...together(calls, RELEASE_MANY, isCluster, callOf, releasedOf),
-    one: async (request, options) => {
-      const call = callOf(request);
-      return releasedOf(request, await calls.ask(RELEASE, request.runId, call.keys, call.args, options)) === true;
-    },
+    one: async (request, options) =>
+      releasedOf(request, await calls.ask(RELEASE, request.runId, callOf(request), options)) === true,
   });
 }
 

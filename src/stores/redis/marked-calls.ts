@@ -3,7 +3,6 @@ import { StateLostError, StoreUnavailableError } from '../../errors.ts';
 import type { CallOptions } from '../store.ts';
 import { answerOf, type Answer } from './answers.ts';
 import { operandsOf } from './calls.ts';
-import { bucketOf } from './keys.ts';
 import type { OpenRedis } from './open.ts';
 import type { Script } from './scripts.ts';
 
@@ -31,30 +30,16 @@ export class MarkedCalls {
   }
 
   /** A call on one run. */
-  async ask(
-    script: Script,
-    runId: string,
-    keys: readonly string[],
-    args: readonly string[],
-    options: CallOptions | undefined,
-    writes = true,
-  ): Promise<Answer> {
-    const answer = answerOf(await this.#run(script, bucketOf(runId), keys, args, writes, options));
+  async ask(script: Script, runId: string, call: MarkedCall, options?: CallOptions, writes = true): Promise<Answer> {
+    const answer = answerOf(await this.#run(script, call, writes, options));
     this.#checkMarker(answer[0]);
     if (answer[0] !== 'damaged') return answer;
     throw new StoreUnavailableError(`The record of run ${JSON.stringify(runId)} in Redis is damaged: it lacks a field`);
   }
 
   /** A call on a bucket, with the reply as it came. */
-  async send(
-    script: Script,
-    bucket: number,
-    keys: readonly string[],
-    args: readonly string[],
-    writes: boolean,
-    options: CallOptions | undefined,
-  ): Promise<readonly unknown[]> {
-    const reply = (await this.#run(script, bucket, keys, args, writes, options)) as readonly unknown[];
+  async send(script: Script, call: MarkedCall, writes: boolean, options?: CallOptions): Promise<readonly unknown[]> {
+    const reply = (await this.#run(script, call, writes, options)) as readonly unknown[];
     this.#checkMarker(reply[0]);
     return reply;
   }
@@ -72,16 +57,10 @@ export class MarkedCalls {
   }
 
   /** Every script gets the marker first, and says `gone` when it is not what this store has seen. */
-  #run(
-    script: Script,
-    bucket: number,
-    keys: readonly string[],
-    args: readonly string[],
-    writes: boolean,
-    options: CallOptions | undefined,
-  ): Promise<unknown> {
+  #run(script: Script, call: MarkedCall, writes: boolean, options: CallOptions | undefined): Promise<unknown> {
     this.checkOpen(options);
     const { calls, keys: names, markers } = this.#redis;
+    const { bucket, keys, args } = call;
     const operands = operandsOf([names.marker(bucket), ...keys], [markers[bucket]!, ...args]);
     return calls.run({ script, operands, writes }, options);
   }
