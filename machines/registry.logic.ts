@@ -2,7 +2,8 @@
  * The registry: an actor that runs one lease chart per run that is owned, spawns their actors, and owns the token counter.
  *
  * It is actor logic of its own and no machine, since a parent machine copies all its children at every spawn. Its
- * children run the compiled chart and are real actors: inspectable, subscribable, with the chart as their `config`.
+ * children are real actors, inspectable and subscribable, with the chart as their `config`. They show what the chart of
+ * their run does, which the compiled table decides.
  */
 import type { ActorLogic, ActorRef, Snapshot } from 'xstate';
 import type { Reacquire } from '../src/lease.ts';
@@ -53,7 +54,7 @@ export type RegistryActorRef = ActorRef<RegistrySnapshot, RegistryEvent>;
 export const registryLogic: ActorLogic<RegistrySnapshot, RegistryEvent, RegistryInput> = {
   config: {
     id: 'registry',
-    description: 'Spawns a lease actor for each run that is owned, and owns the token counter.',
+    description: 'Runs a lease chart for each run that is owned, spawns its actor, and owns the token counter.',
   },
 
   getInitialSnapshot: (scope, { ttlSeconds, reacquire = 'refuse', watched = watchAll }) =>
