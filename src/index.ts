@@ -31,6 +31,7 @@ export type { MigrateOptions, Migration } from './stores/postgres/migrate.ts';
 export type { PostgresClient, PostgresPool, PostgresStatement } from './stores/postgres/client.ts';
 export type { PostgresStoreOptions } from './stores/postgres/open.ts';
 export type { PostgresTransaction } from './stores/postgres/fence.ts';
+export type { TransactionOptions, TransactionPool, TransactionWork } from './stores/postgres/transaction.ts';
 export { RedisStore } from './stores/redis.ts';
 export type { RedisClient } from './stores/redis/client.ts';
 export type { RedisStoreOptions } from './stores/redis/open.ts';

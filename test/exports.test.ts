@@ -23,7 +23,8 @@ const API: Record<string, { readonly values: string; readonly types: string }> =
       PostgresStoreOptions PostgresTransaction Reacquire RedisClient RedisCommand RedisStoreOptions
       RegistryActorRef RegistryAnswer RegistryEvent RegistryEvents RegistryInput RegistryRecord
       RegistrySnapshot ReleaseRequest RenewResult RevokedLease RevokeReason RunChange RunDocument RunState
-      SessionOptions SqliteStoreOptions StoredLease TryAcquireOptions Work
+      SessionOptions SqliteStoreOptions StoredLease TransactionOptions TransactionPool TransactionWork
+      TryAcquireOptions Work
     `,
   },
   'machines/index.ts': {

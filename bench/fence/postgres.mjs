@@ -5,7 +5,7 @@ import { acquireAll, RUNS, sessionWrites } from './leases.mjs';
 
 const AIM = 0.7;
 
-/** One server, with the store's pool and one connection of the user's. */
+/** One server, with the store's pool, one of the user's, and one connection of the user's. */
 export async function openPostgres({ fsync, onEnd }) {
   const { startPostgres } = await loadService('postgres');
   const onOff = fsync ? 'on' : 'off';
@@ -14,6 +14,9 @@ export async function openPostgres({ fsync, onEnd }) {
   const pool = new pg.Pool({ connectionString: server.url });
   pool.on('error', () => {});
   onEnd(() => pool.end());
+  const own = new pg.Pool({ connectionString: server.url, max: 1 });
+  own.on('error', () => {});
+  onEnd(() => own.end());
   await migratePostgres({ pool });
   const store = await PostgresStore.open({ pool });
   onEnd(() => store.close());
@@ -27,7 +30,7 @@ export async function openPostgres({ fsync, onEnd }) {
   return {
     title: `PostgreSQL ${rows[0].server_version.split(' ')[0]}, fsync ${onOff}`,
     leases,
-    writes: [...writesBy(store, client), sessionWrites(store, AIM)],
+    writes: [...writesBy(store, client, own), sessionWrites(store, AIM)],
   };
 }
 
@@ -39,12 +42,21 @@ async function createTables(pool, leases) {
   }
 }
 
-function writesBy(store, client) {
-  const statement = (table) => (lease) => {
+function writesBy(store, client, pool) {
+  const run = (connection, table, lease) => {
     const text = `UPDATE ${table} SET n = n + 1, token = $1 WHERE id = $2`;
-    return client.query({ name: table, text, values: [lease.fencingToken, lease.runId] });
+    return connection.query({ name: table, text, values: [lease.fencingToken, lease.runId] });
   };
+  const statement = (table) => (lease) => run(client, table, lease);
   const update = statement('plain');
+  const whole = (lease) => store.transaction(pool, lease, (connection) => run(connection, 'plain', lease));
+  const wholePlain = async (lease) => {
+    const connection = await pool.connect();
+    await connection.query('BEGIN');
+    await run(connection, 'plain', lease);
+    await connection.query('COMMIT');
+    connection.release();
+  };
   const transaction = (isFenced) => async (lease) => {
     await client.query('BEGIN');
     if (isFenced) await store.fence(client, lease);
@@ -53,7 +65,8 @@ function writesBy(store, client) {
   };
   const bulk = (table) => () => client.query(`UPDATE ${table} SET n = n + 1, token = 1`);
   return [
-    { what: 'a transaction, store.fence', fenced: transaction(true), plain: transaction(false), aim: AIM },
+    { what: 'a transaction, store.transaction', fenced: whole, plain: wholePlain, aim: AIM },
+    { what: 'a transaction, store.fence (a round trip more)', fenced: transaction(true), plain: transaction(false) },
     { what: 'one update, fenced table', fenced: statement('fenced'), plain: update, aim: AIM },
     { what: `${RUNS} rows in one update, fenced table`, fenced: bulk('fenced'), plain: bulk('plain') },
   ];

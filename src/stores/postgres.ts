@@ -1,4 +1,3 @@
-import { leaseIdOf } from '../../machines/lease.rules.ts';
 import { StateLostError } from '../errors.ts';
 import type { LeaseRef } from '../lease.ts';
 import { toFencingToken } from '../options.ts';
@@ -7,18 +6,20 @@ import type { FencedStore } from '../session/fenced-store.ts';
 import type { Session, SessionOptions } from '../session/session.ts';
 import { openSession } from '../session/session.ts';
 import { checkFenceTable, type FenceTableColumns } from './fence-table.ts';
-import type { Caller, Row, Statement } from './postgres/caller.ts';
+import type { Caller, Row, Rows, Statement } from './postgres/caller.ts';
 import type { OpenedPool } from './postgres/client.ts';
-import { commitValues, openValues, toFenceError } from './postgres/documents.ts';
+import { commitValues, documentsOf, openValues, toFenceError } from './postgres/documents.ts';
 import { otherHome } from './postgres/errors.ts';
 import { checkTransaction, fenceTransaction, type FenceHome, type PostgresTransaction } from './postgres/fence.ts';
 import { define, fenceTableSql, unfenceTableSql } from './postgres/fence-table.ts';
 import { acquireTurns, releaseTurns } from './postgres/grants.ts';
 import { PostgresListener } from './postgres/listener.ts';
 import { openPostgres, type OpenPostgres, type PostgresStoreOptions } from './postgres/open.ts';
-import { afterPrefix, fromMicroseconds, recordOf } from './postgres/rows.ts';
+import { afterPrefix, columnsOf, recordOf, revokedOf } from './postgres/rows.ts';
 import { statementsOf, type Statements } from './postgres/statements.ts';
 import { renewalsOf } from './postgres/renewals.ts';
+import { checkTransactionCall, runTransaction } from './postgres/transaction.ts';
+import type { TransactionOptions, TransactionPool, TransactionWork } from './postgres/transaction.ts';
 import {
   checkAcquireRequest,
   checkLeaseRef,
@@ -46,6 +47,7 @@ import type {
 export { migratePostgres } from './postgres/migrate.ts';
 export type { PostgresTransaction } from './postgres/fence.ts';
 export type { PostgresStoreOptions } from './postgres/open.ts';
+export type { TransactionOptions, TransactionPool, TransactionWork } from './postgres/transaction.ts';
 
 /**
  * Leases in PostgreSQL, in a schema that `migratePostgres` has installed.
@@ -66,11 +68,11 @@ export class PostgresStore implements FencedStore {
   #lost: StateLostError | undefined;
   #closing: Promise<void> | undefined;
 
-  private constructor({ opened, caller, opening, schema, requestTimeoutSeconds, listen }: OpenPostgres) {
+  private constructor({ opened, caller, opening, schema, requestTimeoutSeconds, prepare, listen }: OpenPostgres) {
     this.durability = opening.durability;
     this.#opened = opened;
     this.#caller = caller;
-    this.#home = { schema, home: opening.home };
+    this.#home = { schema, home: opening.home, prepare };
     // Shorter than the call, so that the server's own answer, that nothing was applied, arrives.
     const lockWait = `${Math.max(1, Math.floor(requestTimeoutSeconds * 800))}ms`;
     this.#statements = statementsOf({ ...this.#home, lockWait });
@@ -102,12 +104,7 @@ export class PostgresStore implements FencedStore {
     checkRenewRequest(leases, ttlSeconds, options);
     if (leases.length === 0) return [];
     return renewalsOf(leases, (some, isPatient) => {
-      const values = [
-        some.map(({ runId }) => runId),
-        some.map(({ workerId }) => workerId),
-        some.map(({ fencingToken }) => fencingToken),
-        some.map(({ acquisitionId }) => acquisitionId),
-      ];
+      const values = columnsOf(some, ['runId', 'workerId', 'fencingToken', 'acquisitionId']);
       return this.#ask(this.#statements.renew, [...values, ttlSeconds, isPatient], options);
     });
   }
@@ -120,12 +117,7 @@ export class PostgresStore implements FencedStore {
   async revoke(runId: string, why: RevokeReason, options?: CallOptions): Promise<RevokedLease | null> {
     checkRevokeRequest(runId, why, options);
     const [row] = await this.#ask(this.#statements.revoke, [runId, why.by, why.reason], options);
-    if (row['token'] === null) return null;
-    const workerId = String(row['worker']);
-    const fencingToken = toFencingToken(row['token']);
-    const leaseId = leaseIdOf(runId, workerId, fencingToken);
-    const expiresAt = fromMicroseconds(row['until_us']);
-    return { runId, workerId, leaseId, fencingToken, expiresAt, ttlSeconds: Number(row['ttl']) };
+    return revokedOf(runId, row);
   }
 
   async read(runId: string, options?: CallOptions): Promise<LeaseRecord | null> {
@@ -160,11 +152,7 @@ export class PostgresStore implements FencedStore {
 
   async openDocuments(request: OpenRequest, options?: CallOptions): Promise<readonly RunDocument[]> {
     const rows = await this.#askFenced(this.#statements.openDocuments, openValues(request), request, options);
-    return request.runIds.map((runId, index) => ({
-      runId,
-      version: Number(rows[index]?.['version']),
-      json: String(rows[index]?.['json']),
-    }));
+    return documentsOf(request, rows);
   }
 
   async commitDocuments(request: CommitRequest, options?: CallOptions): Promise<void> {
@@ -186,6 +174,30 @@ export class PostgresStore implements FencedStore {
     checkLeaseRef(lease);
     checkTransaction(tx);
     await fenceTransaction(tx, lease, this.#home);
+  }
+
+  /**
+   * Runs a transaction of the user's own under the lease: BEGIN and the fence in one round trip, `work`, and COMMIT; or
+   * ROLLBACK, and the error that came. Gives what `work` gave. See {@link fence} for what the fence does.
+   *
+   * @param pool - a `pg.Pool` in the leases' database. Where it is the store's own, renewals wait for a connection like it.
+   * @param work - is given the client, which it neither keeps nor releases. Called once, or not at all.
+   * @throws LeaseLostError, ConflictError as `fence` has them: nothing was written. Whatever `work` throws, as it is.
+   * @throws StoreUnavailableError when nothing was committed: no connection, an older transaction that stays open, or a
+   * statement that failed and of which `work` said nothing.
+   * @throws OutcomeUnknownError when COMMIT was not answered: read again before deciding.
+   * @example
+   * const store = await PostgresStore.open({ pool });
+   * await store.transaction(pool, lease, (client) => client.query('DELETE FROM job WHERE id = $1', [lease.runId]));
+   */
+  async transaction<Client, Result>(
+    pool: TransactionPool<Client>,
+    lease: LeaseRef,
+    work: TransactionWork<Client, Result>,
+    options: TransactionOptions = {},
+  ): Promise<Result> {
+    checkTransactionCall(pool, lease, work, options);
+    return runTransaction({ pool, lease, work, ...options }, this.#home);
   }
 
   /** Fences a table of the user's in this database, see {@link fenceTableSql}. Repeating it is harmless. */
@@ -217,17 +229,10 @@ export class PostgresStore implements FencedStore {
     return this.close();
   }
 
-  async #askFenced(
-    what: Statement,
-    values: unknown[],
-    { fences }: OpenRequest,
-    options: CallOptions | undefined,
-  ): Promise<readonly Row[]> {
-    try {
-      return await this.#ask(what, values, options);
-    } catch (error) {
+  async #askFenced(what: Statement, values: unknown[], { fences }: OpenRequest, options?: CallOptions): Promise<Rows> {
+    return this.#ask(what, values, options).catch((error: unknown) => {
       throw toFenceError(error, fences);
-    }
+    });
   }
 
   /** The rows of the answer. There is none at all when the leases are not the ones of this store. */

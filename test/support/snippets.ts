@@ -68,7 +68,7 @@ const ASSUMED: Readonly<Record<string, string>> = {
   MyStore: 'new (options: { now: () => number }) => LeaseStore',
   clock: '{ now: () => number; advance: (seconds: number) => Promise<void> }',
   client: 'any',
-  pool: 'any',
+  pool: "import('pg').Pool",
   database: 'any',
 };
 

@@ -1,27 +1,29 @@
 import { ConflictError, LeaseLostError, UnfencedRunError } from '../../errors.ts';
 import type { LostReason } from '../../lease.ts';
-import type { CommitRequest, Fence, OpenRequest } from '../../session/documents.ts';
+import type { CommitRequest, Fence, OpenRequest, RunDocument } from '../../session/documents.ts';
+import type { Rows } from './caller.ts';
+import { columnsOf } from './rows.ts';
 
 /** The arrays that the functions take: one entry per fence, then the runs. */
 export function openValues({ fences, runIds, allowUnfenced }: OpenRequest): unknown[] {
-  return [
-    fences.map(({ runId }) => runId),
-    fences.map(({ workerId }) => workerId),
-    fences.map(({ fencingToken }) => fencingToken),
-    fences.map(({ acquisitionId }) => acquisitionId ?? null),
-    runIds,
-    allowUnfenced,
-  ];
+  return [...columnsOf(fences, ['runId', 'workerId', 'fencingToken', 'acquisitionId']), runIds, allowUnfenced];
+}
+
+/** A row for each run, in order. */
+export function documentsOf({ runIds }: OpenRequest, rows: Rows): readonly RunDocument[] {
+  return runIds.map((runId, index) => ({
+    runId,
+    version: Number(rows[index]?.['version']),
+    json: String(rows[index]?.['json']),
+  }));
 }
 
 export function commitValues(request: CommitRequest): unknown[] {
   const { expected, writes } = request;
   return [
     ...openValues(request),
-    expected.map(({ runId }) => runId),
-    expected.map(({ version }) => version),
-    writes.map(({ runId }) => runId),
-    writes.map(({ json }) => json),
+    ...columnsOf(expected, ['runId', 'version']),
+    ...columnsOf(writes, ['runId', 'json']),
   ];
 }
 

@@ -15,10 +15,12 @@ export interface PostgresTransaction {
 export interface FenceHome {
   readonly schema: string;
   readonly home: string;
+  /** Whether the fence is prepared, where that can do no harm. */
+  readonly prepare: boolean;
 }
 
 /** A client of `pg`, which prepares what has a name, and knows the process that it was told to be connected to. */
-interface PreparingClient {
+export interface PreparingClient {
   readonly processID?: number | null | undefined;
   query(statement: PostgresStatement): Promise<{ readonly rows: readonly Row[] }>;
 }
@@ -26,7 +28,7 @@ interface PreparingClient {
 /** By the store's home, so that its text is made once. */
 const statements = new WeakMap<FenceHome, PostgresStatement>();
 
-/** Whether a connection leads to the server itself. A pooler tells of a process of its own. */
+/** Connections that were asked where they lead, and whether that is the server itself. A pooler tells of its own process. */
 const directness = new WeakMap<object, boolean>();
 
 /** @throws TypeError for a pool, whose statements may each run on another connection. */
@@ -47,38 +49,30 @@ export function checkTransaction(tx: unknown): asserts tx is PostgresTransaction
 }
 
 /** `T` in a transaction, `E` in a failed one, `I` outside, as a client of `pg` knows it; anything else does not tell. */
-function statusOf(tx: object): unknown {
+export function statusOf(tx: object): unknown {
   const { getTransactionStatus } = tx as Record<string, unknown>;
   return typeof getTransactionStatus === 'function' ? (getTransactionStatus.call(tx) as unknown) : undefined;
 }
 
 /** Runs the fence in the user's transaction. An error leaves that transaction failed, so that it cannot be committed. */
-export async function fenceTransaction(tx: PostgresTransaction, lease: LeaseRef, fenceHome: FenceHome): Promise<void> {
-  const { schema, home } = fenceHome;
-  const { runId, workerId, fencingToken, acquisitionId } = lease;
+export async function fenceTransaction(tx: PostgresTransaction, lease: LeaseRef, home: FenceHome): Promise<void> {
   let row;
   try {
     // Refused outside a transaction, where the fence would be gone again before the write came.
-    if (statusOf(tx) !== 'T') await tx.query(`LOCK TABLE ${schema}.meta IN ACCESS SHARE MODE`, []);
-    row = await ask(tx, fenceHome, [home, runId, workerId, fencingToken, acquisitionId]);
+    if (statusOf(tx) !== 'T') await tx.query(`LOCK TABLE ${home.schema}.meta IN ACCESS SHARE MODE`, []);
+    row = await ask(tx, home, fenceValues(lease, home));
   } catch (error) {
     throw toTransactionError(error, lease);
   }
-  const place = String(row?.['place']);
-  if (place === '') return;
-  throw markerOf(place) === markerOf(home) ? otherHome(schema) : elsewhere();
+  checkPlace(row, home);
 }
 
-/**
- * Prepared, which saves a third of its time, where that can do no harm: a statement that a pooler's next connection does
- * not know would fail the user's transaction. So the first answer on a connection tells whether it is the server's own.
- */
 async function ask(tx: PostgresTransaction, home: FenceHome, values: unknown[]): Promise<Row | undefined> {
   const { text, name } = fenceStatement(home);
   const client = tx as unknown as PreparingClient;
-  if (name === undefined || directness.get(tx) !== true) {
+  if (name === undefined || !isDirect(tx)) {
     const { rows } = await tx.query(text, values);
-    if (!directness.has(tx)) directness.set(tx, Number(rows[0]?.['pid']) === client.processID);
+    learnDirectness(client, rows[0]);
     return rows[0];
   }
   try {
@@ -91,24 +85,55 @@ async function ask(tx: PostgresTransaction, home: FenceHome, values: unknown[]):
 }
 
 /**
+ * Whether a statement may be prepared on the connection, which saves a third of its time: one that a pooler's next connection
+ * does not know would fail the user's transaction. So the first answer on a connection tells whether it is the server's own.
+ */
+export function isDirect(client: object): boolean {
+  return directness.get(client) === true;
+}
+
+/** @param row - the fence's answer. */
+export function learnDirectness(client: PreparingClient, row: Row | undefined): void {
+  if (!directness.has(client)) directness.set(client, Number(row?.['pid']) === client.processID);
+}
+
+/** From now on its statements are not prepared. */
+export function distrust(client: object): void {
+  directness.set(client, false);
+}
+
+/** @throws what is wrong when the fence's answer shows that the leases are not those that the store was opened on. */
+export function checkPlace(row: Row | undefined, { schema, home }: FenceHome): void {
+  const place = String(row?.['place']);
+  if (place === '') return;
+  throw markerOf(place) === markerOf(home) ? otherHome(schema) : elsewhere();
+}
+
+/**
  * What the function `fence` does but for looking whether this is a transaction, which is known here. Done only where the
  * leases are those that the store was opened on; their place is the answer where they are not.
  */
-function fenceStatement(home: FenceHome): PostgresStatement {
+export function fenceStatement(home: FenceHome): PostgresStatement {
   let known = statements.get(home);
   if (known === undefined) {
-    const { schema } = home;
-    known = statement(
+    const { schema, prepare } = home;
+    const { text, name } = statement(
       `SELECT CASE WHEN starts_with(m.place, $1) THEN ${schema}.raise_fence($2, $3, $4, $5)::text ELSE m.place END AS place,
         pg_backend_pid() AS pid
       FROM (SELECT marker || '/' || tableoid || '/' || ${schema}.timeline() AS place FROM ${schema}.meta) m`,
     );
+    known = prepare && name !== undefined ? { text, name } : { text };
     statements.set(home, known);
   }
   return known;
 }
 
-function toTransactionError(error: unknown, lease: LeaseRef): unknown {
+/** What that statement takes. */
+export function fenceValues(lease: LeaseRef, { home }: FenceHome): (string | number)[] {
+  return [home, lease.runId, lease.workerId, lease.fencingToken, lease.acquisitionId];
+}
+
+export function toTransactionError(error: unknown, lease: LeaseRef): unknown {
   const known = toFenceError(error, [lease]);
   if (known !== error) return known;
   const { code, message } = error as { code?: unknown; message?: unknown };
@@ -117,7 +142,7 @@ function toTransactionError(error: unknown, lease: LeaseRef): unknown {
   if (code === '42883' || code === '3F000' || code === '42P01') return elsewhere(error);
   const why =
     code === '55P03' ? "an older worker's transaction, or another one of this lease, is still open" : String(message);
-  return new StoreUnavailableError(`The transaction could not be fenced, roll it back: ${why}`, { cause: error });
+  return new StoreUnavailableError(`The transaction could not be fenced: ${why}`, { cause: error });
 }
 
 function notInTransaction(cause?: unknown): TypeError {
@@ -125,7 +150,7 @@ function notInTransaction(cause?: unknown): TypeError {
 }
 
 function elsewhere(cause?: unknown): TypeError {
-  return new TypeError('Expected `tx` to be connected to the database of these leases, got another one', { cause });
+  return new TypeError('Expected the transaction to be in the database of these leases, got another one', { cause });
 }
 
 /** Of a home, or a place. */

@@ -4,7 +4,7 @@ import type { AcquireRequest, AcquireResult, CallOptions, ReleaseRequest } from 
 import { Turns } from '../turns.ts';
 import type { Rows, Statement } from './caller.ts';
 import { isRefusal } from './errors.ts';
-import { readAcquireAnswer } from './rows.ts';
+import { columnsOf, readAcquireAnswer } from './rows.ts';
 import type { Statements } from './statements.ts';
 
 /** Whose rows are locked for some milliseconds. */
@@ -48,11 +48,6 @@ export function releaseTurns(statements: Statements, ask: Ask): Turns<ReleaseReq
       return requests.map((_, index) => (typeof answers[index] === 'string' ? answers[index] === 'true' : undefined));
     },
   });
-}
-
-/** An array for each field. What is absent is null. */
-function columnsOf<Request>(requests: readonly Request[], fields: readonly (keyof Request)[]): unknown[] {
-  return fields.map((field) => requests.map((request) => request[field] ?? null));
 }
 
 /** The answers in the order of the requests. */

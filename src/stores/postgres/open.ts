@@ -33,6 +33,7 @@ export interface OpenPostgres {
   /** Quoted. */
   readonly schema: string;
   readonly requestTimeoutSeconds: number;
+  readonly prepare: boolean;
   readonly listen: boolean;
 }
 
@@ -45,7 +46,7 @@ export async function openPostgres(options: PostgresStoreOptions): Promise<OpenP
   const caller = new Caller({ pool: opened.pool, schema: quoted, requestTimeoutSeconds, prepare });
   try {
     const opening = await readOpening(caller, quoted, failover, signal);
-    return { opened, caller, opening, schema: quoted, requestTimeoutSeconds, listen };
+    return { opened, caller, opening, schema: quoted, requestTimeoutSeconds, prepare, listen };
   } catch (error) {
     caller.close();
     await opened.end();

@@ -1,12 +1,18 @@
 /** Times travel as whole microseconds since the epoch, in decimal digits: exact, and the same in every time zone and driver. */
 import { toFencingToken } from '../../options.ts';
+import { leaseIdOf } from '../../../machines/lease.rules.ts';
 import type { RunState } from '../../lease.ts';
-import type { LeaseRecord } from '../store.ts';
+import type { LeaseRecord, RevokedLease } from '../store.ts';
 
 const MICROSECONDS = 1e6;
 
 export function fromMicroseconds(digits: unknown): number {
   return Number(digits) / MICROSECONDS;
+}
+
+/** What a statement on many takes: an array for each field. What is absent is null. */
+export function columnsOf<Request>(requests: readonly Request[], fields: readonly (keyof Request)[]): unknown[] {
+  return fields.map((field) => requests.map((request) => request[field] ?? null));
 }
 
 /** What the statement of an acquire answers in one text: a word, the token, microseconds, and who has the run. */
@@ -48,6 +54,21 @@ export function recordOf(row: Readonly<Record<string, unknown>>): LeaseRecord {
             reason: String(row['revoked_reason']),
             at: fromMicroseconds(row['revoked_us']),
           },
+  };
+}
+
+/** The lease that a revocation ended, or null where there was none. */
+export function revokedOf(runId: string, row: Readonly<Record<string, unknown>>): RevokedLease | null {
+  if (row['token'] === null) return null;
+  const workerId = String(row['worker']);
+  const fencingToken = toFencingToken(row['token']);
+  return {
+    runId,
+    workerId,
+    leaseId: leaseIdOf(runId, workerId, fencingToken),
+    fencingToken,
+    expiresAt: fromMicroseconds(row['until_us']),
+    ttlSeconds: Number(row['ttl']),
   };
 }
 

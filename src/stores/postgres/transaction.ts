@@ -1,0 +1,165 @@
+/**
+ * A transaction of the user's own under a lease, from BEGIN to COMMIT. BEGIN and the fence are one text and one round trip;
+ * as statements of their own they are two.
+ */
+import { OutcomeUnknownError, StoreUnavailableError } from '../../errors.ts';
+import type { LeaseRef } from '../../lease.ts';
+import { checkFunction, checkObject, checkOneOf } from '../../options.ts';
+import { checkLeaseRef } from '../requests.ts';
+import type { Row } from './caller.ts';
+import { checkOut, checkPool, giveBack, type PostgresClient, type PostgresPool } from './client.ts';
+import { toFenceError } from './documents.ts';
+import { isRefusal, isUnprepared } from './errors.ts';
+import {
+  checkPlace,
+  distrust,
+  fenceStatement,
+  fenceValues,
+  isDirect,
+  learnDirectness,
+  statusOf,
+  toTransactionError,
+  type FenceHome,
+} from './fence.ts';
+
+/** A `pg.Pool`, and the client that it gives. */
+export interface TransactionPool<Client> {
+  connect(done: (error: Error | undefined, client: Client | undefined) => void): void;
+}
+
+/** Is given the client. */
+export type TransactionWork<Client, Result> = (client: Client) => Promise<Result> | Result;
+
+/** How the transaction is begun. */
+export interface TransactionOptions {
+  /** @default what the server has, which is `read committed` unless somebody changed it */
+  readonly isolation?: 'read committed' | 'repeatable read' | 'serializable' | undefined;
+}
+
+/** The members of `pg`'s client that are called. */
+interface TransactionClient extends PostgresClient {
+  readonly processID?: number | null | undefined;
+  escapeLiteral(value: string): string;
+}
+
+interface TransactionCall<Client, Result> extends TransactionOptions {
+  readonly pool: TransactionPool<Client>;
+  readonly lease: LeaseRef;
+  readonly work: TransactionWork<Client, Result>;
+}
+
+/** Connections on which the fence is prepared for EXECUTE, under these names. The client itself knows of others. */
+const prepared = new WeakMap<object, Set<string>>();
+
+export function checkTransactionCall(pool: unknown, lease: unknown, work: unknown, options: TransactionOptions): void {
+  checkPool(pool);
+  checkLeaseRef(lease);
+  checkFunction('work', work);
+  checkObject('options', options);
+  const { isolation } = options;
+  if (isolation !== undefined)
+    checkOneOf('isolation', isolation, ['read committed', 'repeatable read', 'serializable']);
+}
+
+/** What `work` gave, once that is committed. */
+export async function runTransaction<Client, Result>(
+  { pool, lease, work, isolation }: TransactionCall<Client, Result>,
+  home: FenceHome,
+): Promise<Result> {
+  const client = await takeClient(pool as PostgresPool);
+  try {
+    await begin(client, isolation === undefined ? 'BEGIN' : `BEGIN ISOLATION LEVEL ${isolation}`, lease, home);
+    const result = await work(client as unknown as Client);
+    await commit(client);
+    giveBack(client, { broken: false });
+    return result;
+  } catch (error) {
+    giveBack(client, { broken: !(await isRolledBack(client)) });
+    throw isOfLease(error, lease) ? toFenceError(error, [lease]) : error;
+  }
+}
+
+async function takeClient(pool: PostgresPool): Promise<TransactionClient> {
+  let client;
+  try {
+    client = (await checkOut(pool)) as TransactionClient;
+  } catch (error) {
+    const said = error instanceof Error ? error.message : String(error);
+    throw new StoreUnavailableError(`No connection for the transaction: ${said}`, { cause: error });
+  }
+  const status = statusOf(client);
+  if (status === 'T' || status === 'E') {
+    giveBack(client, { broken: true });
+    throw new StoreUnavailableError('The pool gave a connection that somebody left inside a transaction');
+  }
+  return client;
+}
+
+async function begin(client: TransactionClient, how: string, lease: LeaseRef, home: FenceHome): Promise<void> {
+  let row;
+  try {
+    row = await ask(client, how, lease, home);
+  } catch (error) {
+    if (!isUnprepared(error)) throw toTransactionError(error, lease);
+    // Somebody throws away what was prepared, by DISCARD ALL for one, and may do so again.
+    distrust(client);
+    return begin(client, `ROLLBACK; ${how}`, lease, home);
+  }
+  learnDirectness(client, row);
+  checkPlace(row, home);
+}
+
+/** Both at once. The fence's answer is the last one. */
+async function ask(client: TransactionClient, how: string, lease: LeaseRef, home: FenceHome): Promise<Row | undefined> {
+  const answers: unknown = await client.query({ text: `${how}; ${fenceText(client, lease, home)}` });
+  return (answers as readonly { readonly rows: readonly Row[] }[]).at(-1)?.rows[0];
+}
+
+/** The fence with its values in the text, since several statements of one text take no others. */
+function fenceText(client: TransactionClient, lease: LeaseRef, home: FenceHome): string {
+  const { text, name } = fenceStatement(home);
+  const values = fenceValues(lease, home).map((value) =>
+    typeof value === 'number' ? String(value) : client.escapeLiteral(value),
+  );
+  if (name === undefined || !isDirect(client)) return text.replace(/\$(\d)/g, (_, place) => values[Number(place) - 1]!);
+  const names = prepared.get(client) ?? new Set();
+  const execute = `EXECUTE ${name}_text(${values.join(', ')})`;
+  if (names.has(name)) return execute;
+  prepared.set(client, names.add(name));
+  return `PREPARE ${name}_text AS ${text}; ${execute}`;
+}
+
+/** @throws OutcomeUnknownError when no answer came; an error of the server has rolled everything back. */
+async function commit(client: TransactionClient): Promise<void> {
+  if (statusOf(client) === 'I')
+    throw new TypeError(
+      'Expected `work` to leave its transaction open, but it has ended it: what followed is unfenced',
+    );
+  let answer: { readonly command?: unknown };
+  try {
+    answer = (await client.query({ text: 'COMMIT' })) as { readonly command?: unknown };
+  } catch (error) {
+    if (isRefusal(error)) throw error;
+    throw new OutcomeUnknownError('PostgreSQL did not answer the COMMIT, and may have done it', { cause: error });
+  }
+  if (answer.command === 'ROLLBACK')
+    throw new StoreUnavailableError(
+      'Nothing was committed: a statement of the transaction had failed, untold by `work`',
+    );
+}
+
+/** Whether the connection is as it was before. Asked always: what a client knows of its transaction is old after an error. */
+async function isRolledBack(client: TransactionClient): Promise<boolean> {
+  try {
+    await client.query({ text: 'ROLLBACK' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether the server refused something for the lease's sake, or for another transaction's. Any other error is the user's. */
+function isOfLease(error: unknown, { runId }: LeaseRef): boolean {
+  const { code, hint } = (error ?? {}) as { code?: unknown; hint?: unknown };
+  return code === '40001' || code === '40P01' || (code === 'LS010' && hint === runId);
+}
