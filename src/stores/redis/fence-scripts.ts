@@ -73,23 +73,30 @@ return {'committed'}
 /**
  * Runs commands of the user's under the check. Keys: marker, lease, then what the commands touch. Arguments: marker, worker,
  * token, acquisition, then each command as its length and its words. Like MULTI, a command that fails stops
- * none after it. Answers with the results, and with the places of those that are errors.
+ * none after it. Answers with the results, and with the places of those that are errors, if there are any.
  */
-export const EXEC_FENCED: Script = script(`${MARKER}${REFUSAL}
-local refused, lease = refusal(KEYS[2], ARGV[2], ARGV[3], ARGV[4])
-if refused then return {'refused', 1, refused} end
-raise(KEYS[2], lease)
-local results, failed, at = {}, {}, 5
-while at <= #ARGV do
+export const EXEC_FENCED: Script = script(`${MARKER}
+local newest = redis.call('HMGET', KEYS[2], 'worker', 'token', 'acquisition', 'ended', 'shown', 'shownBy')
+if not (newest[1] == ARGV[2] and newest[2] == ARGV[3] and newest[3] == ARGV[4] and newest[4] == 'no'
+  and newest[5] == ARGV[3] and newest[6] == ARGV[4]) then
+  -- Not the lease that was shown last, as it mostly is.
+  ${REFUSAL}
+  local refused, lease = refusal(KEYS[2], ARGV[2], ARGV[3], ARGV[4])
+  if refused then return {'refused', 1, refused} end
+  raise(KEYS[2], lease)
+end
+local results, at, failed = {}, 5
+repeat
   local words = tonumber(ARGV[at])
   local result = redis.pcall(unpack(ARGV, at + 1, at + words))
   if type(result) == 'table' and result.err then
     result = result.err
+    failed = failed or {}
     failed[#failed + 1] = #results + 1
   end
   results[#results + 1] = result
   at = at + words + 1
-end
+until not ARGV[at]
 return {'done', results, failed}
 `);
 

@@ -63,7 +63,7 @@ export class FencedCommands {
       throw this.#inAnotherSlot(error, touched) ?? error;
     }
     if (String(reply[0]) === 'refused') throw new LeaseLostError(this.#lease, lossOf(this.#lease, answerOf(reply[2])));
-    const [, results, failed] = reply as [status: unknown, results: unknown[], failed: readonly unknown[]];
+    const [, results, failed = []] = reply as [status: unknown, results: unknown[], failed?: readonly unknown[]];
     for (const place of failed) results[Number(place) - 1] = new Error(String(results[Number(place) - 1]));
     return results;
   }
