@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import { isLeaseError, type FencedStore, type StoredLease } from '../../src/index.ts';
+import { randomOf } from '../support/random.ts';
 
 /** How a lease writes: reads all entries of its run and appends one, in one fenced step. */
 export type Append = (lease: StoredLease, entry: Entry, pause: () => Promise<void>) => Promise<void>;
@@ -121,16 +122,5 @@ export function sessionWay(store: FencedStore): HistoryHarness['ways'][number] {
       job.write('entries', [...entries, entry]);
       await session.commit();
     },
-  };
-}
-
-/** Numbers from 0 to 1 that a seed determines. */
-function randomOf(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
 }
