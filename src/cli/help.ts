@@ -208,8 +208,8 @@ Examples:
 
 An update that leaves the token column out goes by the token that the row carries, and so does a deletion.
 Rows of runs that were never leased carry no token.
-Exit codes: 0, 64 for wrong arguments or a missing table, 69 when the store could not be asked, 74 when the
-output could not be written.
+Exit codes: 0, 64 for wrong arguments or a table to be fenced that is not there, 69 when the store could not be
+asked, 74 when the output could not be written.
 `;
 
 /** The help text of a command, or of lessor as a whole. */

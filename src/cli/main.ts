@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** The command `lessor`: reads its arguments, does one thing, and ends with a code of `exit-codes.ts`. */
 import { readFileSync } from 'node:fs';
-import { isLeaseError } from '../errors.ts';
+import { isLeaseError, StoreUnavailableError } from '../errors.ts';
 import type { LeaseStore } from '../stores/store.ts';
 import type { Invocation } from './arguments.ts';
 import { parseInvocation } from './arguments.ts';
@@ -9,7 +9,7 @@ import { exitCodes } from './exit-codes.ts';
 import { helpTexts } from './help.ts';
 import { resolveStoreUrl } from './store-url.ts';
 import { say } from './terminal.ts';
-import { UsageError } from './usage.ts';
+import { checked, UsageError } from './usage.ts';
 
 async function main(args: readonly string[]): Promise<number> {
   try {
@@ -69,12 +69,13 @@ async function ask(
 
 /** Loaded only when there is a store to open, so that `--help` is there at once. */
 async function open(url: string): Promise<LeaseStore> {
-  const { openStore } = await import('../stores/open-store.ts');
+  const { openerOf, openStore } = await import('../stores/open-store.ts');
+  checked('lessor', () => openerOf(url));
   try {
     return await openStore(url);
   } catch (error) {
-    // A URL that nothing can be made of is refused before any I/O.
-    if (error instanceof TypeError || error instanceof RangeError) throw new UsageError('lessor', error.message);
+    // The URL is fine, and the server is set up in a way that leases cannot live with.
+    if (error instanceof TypeError || error instanceof RangeError) throw new StoreUnavailableError(error.message);
     throw error;
   }
 }

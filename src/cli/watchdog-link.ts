@@ -8,6 +8,9 @@ import type { EndingPlan } from './deadline.ts';
 import type { WatchdogAnswer, WatchdogMessage } from './watchdog-messages.ts';
 import { deadlineIn } from './watchdog-messages.ts';
 
+/** So long the watchdog may take to end when it is let go. */
+const GOODBYE_SECONDS = 2;
+
 /** What the watchdog is told of the lease. */
 export interface WatchedLease {
   readonly runId: string;
@@ -69,7 +72,10 @@ export class WatchdogLink {
     if (this.#process.exitCode !== null || this.#process.signalCode !== null) return;
     const exit = once(this.#process, 'exit');
     this.#tell({ type: 'goodbye' });
+    // Somebody may have stopped it.
+    const kill = setTimeout(() => this.#process.kill('SIGKILL'), GOODBYE_SECONDS * 1000);
     await exit;
+    clearTimeout(kill);
   }
 
   #tell(message: WatchdogMessage): void {

@@ -85,7 +85,7 @@ export class Session implements AsyncDisposable {
   async commit(options: CallOptions = {}): Promise<void> {
     checkSignal('signal', options.signal);
     this.#checkOpen();
-    this.#ended = 'was committed';
+    this.#ended = 'has had its commit';
     const runs = [...this.#runs.values()];
     const written = runs.filter((run) => run.wasWritten);
     const validated = this.isolation === 'snapshot' ? written : runs.filter((run) => run.wasRead || run.wasWritten);
@@ -130,6 +130,7 @@ function readFences({ workerId, runs, fence }: SessionOptions): readonly Fence[]
   if (fence === undefined || fence === 'none') return [];
   if (typeof fence === 'number') return [tokenFence(workerId, runs, fence)];
   const leases = Array.isArray(fence) ? fence : [fence];
+  if (leases.length === 0) throw rangeError('fence', "to name a lease, or to be `'none'`", leases);
   leases.forEach((lease: unknown, index) => {
     const place = Array.isArray(fence) ? `fence[${index}]` : 'fence';
     checkLeaseRef(lease, `${place}.`);

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { StoreUnavailableError } from '../errors.ts';
-import { checkObject, checkString, rangeError } from '../options.ts';
+import { checkDuration, checkObject, checkString, rangeError } from '../options.ts';
 import type { FencedStore } from '../session/fenced-store.ts';
 import { homeFolder, makeFolder } from './sqlite/folder.ts';
 
@@ -42,16 +42,30 @@ const OPENERS: Readonly<Record<string, Opener>> = {
  * const result = await store.acquire({ runId: 'job-42', workerId: 'a', acquisitionId: randomUUID(), ttlSeconds: 30 });
  */
 export async function openStore(url: string, options: OpenStoreOptions = {}): Promise<FencedStore> {
-  checkString('url', url);
   checkObject('options', options);
+  const { busyTimeoutSeconds, requestTimeoutSeconds } = options;
+  if (busyTimeoutSeconds !== undefined) checkDuration('busyTimeoutSeconds', busyTimeoutSeconds);
+  if (requestTimeoutSeconds !== undefined) checkDuration('requestTimeoutSeconds', requestTimeoutSeconds);
+  return openerOf(url)(url, options);
+}
+
+/** What opens the store that the URL names. Asks nothing yet. @throws RangeError when it names none. */
+export function openerOf(url: string): Opener {
+  checkString('url', url);
   const scheme = /^[a-z]+:/.exec(url)?.[0] ?? '';
   const open = Object.hasOwn(OPENERS, scheme) ? OPENERS[scheme] : undefined;
   if (!open) throw rangeError('url', `to begin with ${Object.keys(OPENERS).join(', ')}`, url);
-  return open(url, options);
+  if (open === openSqlite) sqlitePath(url);
+  else if (open === openMemory) {
+    if (url !== 'memory:') throw rangeError('url', 'to be `memory:` and no more', url);
+  } else if (!url.startsWith(`${scheme}//`) || !URL.canParse(url)) {
+    // What is wrong with it may be a password: it is not shown.
+    throw new RangeError(`Expected \`url\` to name a host, as in ${scheme}//127.0.0.1`);
+  }
+  return open;
 }
 
-async function openMemory(url: string): Promise<FencedStore> {
-  if (url !== 'memory:') throw rangeError('url', 'to be `memory:` and no more', url);
+async function openMemory(): Promise<FencedStore> {
   const { MemoryStore } = await import('./memory.ts');
   return new MemoryStore();
 }

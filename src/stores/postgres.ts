@@ -3,8 +3,7 @@ import type { LeaseRef } from '../lease.ts';
 import { toFencingToken } from '../options.ts';
 import type { CommitRequest, OpenRequest, RunDocument } from '../session/documents.ts';
 import type { FencedStore } from '../session/fenced-store.ts';
-import type { Session, SessionOptions } from '../session/session.ts';
-import { openSession } from '../session/session.ts';
+import { openSession, type Session, type SessionOptions } from '../session/session.ts';
 import { checkFenceTable, type FenceTableColumns } from './fence-table.ts';
 import type { Caller, Row, Rows, Statement } from './postgres/caller.ts';
 import type { OpenedPool } from './postgres/client.ts';
@@ -16,7 +15,7 @@ import { acquireTurns, releaseTurns } from './postgres/grants.ts';
 import { PostgresListener } from './postgres/listener.ts';
 import { openPostgres, type OpenPostgres, type PostgresStoreOptions } from './postgres/open.ts';
 import { afterPrefix, columnsOf, recordOf, revokedOf } from './postgres/rows.ts';
-import { statementsOf, type Statements } from './postgres/statements.ts';
+import { lockWaitOf, statementsOf, type Statements } from './postgres/statements.ts';
 import { renewalsOf } from './postgres/renewals.ts';
 import { checkTransactionCall, runTransaction } from './postgres/transaction.ts';
 import type { TransactionOptions, TransactionPool, TransactionWork } from './postgres/transaction.ts';
@@ -53,8 +52,8 @@ export type { TransactionOptions, TransactionPool, TransactionWork } from './pos
  * Leases in PostgreSQL, in a schema that `migratePostgres` has installed.
  *
  * The server's clock decides. Every call is one statement in one round trip, which many acquires or releases of one moment
- * share. It decides on the primary, and leaves nothing behind in the session, so that it works through a pooler in transaction mode. A grant is on disk before it is returned,
- * whatever `synchronous_commit` the role has.
+ * share. It decides on the primary, and leaves nothing behind in the session, so that it works through a pooler in
+ * transaction mode. A grant is on disk before it is returned, whatever `synchronous_commit` the role has.
  */
 export class PostgresStore implements FencedStore {
   readonly durability: Durability;
@@ -73,9 +72,7 @@ export class PostgresStore implements FencedStore {
     this.#opened = opened;
     this.#caller = caller;
     this.#home = { schema, home: opening.home, prepare };
-    // Shorter than the call, so that the server's own answer, that nothing was applied, arrives.
-    const lockWait = `${Math.max(1, Math.floor(requestTimeoutSeconds * 800))}ms`;
-    this.#statements = statementsOf({ ...this.#home, lockWait });
+    this.#statements = statementsOf({ ...this.#home, lockWait: lockWaitOf(requestTimeoutSeconds) });
     const ask = (...call: [Statement, unknown[], CallOptions | undefined]) => this.#ask(...call);
     this.#acquires = acquireTurns(this.#statements, ask);
     this.#releases = releaseTurns(this.#statements, ask);
@@ -102,6 +99,7 @@ export class PostgresStore implements FencedStore {
 
   async renew(leases: readonly LeaseRef[], ttlSeconds: number, options?: CallOptions): Promise<readonly RenewResult[]> {
     checkRenewRequest(leases, ttlSeconds, options);
+    this.#caller.checkOpen();
     if (leases.length === 0) return [];
     return renewalsOf(leases, (some, isPatient) => {
       const values = columnsOf(some, ['runId', 'workerId', 'fencingToken', 'acquisitionId']);
@@ -116,8 +114,7 @@ export class PostgresStore implements FencedStore {
 
   async revoke(runId: string, why: RevokeReason, options?: CallOptions): Promise<RevokedLease | null> {
     checkRevokeRequest(runId, why, options);
-    const [row] = await this.#ask(this.#statements.revoke, [runId, why.by, why.reason], options);
-    return revokedOf(runId, row);
+    return revokedOf(runId, (await this.#ask(this.#statements.revoke, [runId, why.by, why.reason], options))[0]);
   }
 
   async read(runId: string, options?: CallOptions): Promise<LeaseRecord | null> {
@@ -173,6 +170,7 @@ export class PostgresStore implements FencedStore {
   async fence(tx: PostgresTransaction, lease: LeaseRef): Promise<void> {
     checkLeaseRef(lease);
     checkTransaction(tx);
+    this.#caller.checkOpen();
     await fenceTransaction(tx, lease, this.#home);
   }
 
@@ -197,7 +195,8 @@ export class PostgresStore implements FencedStore {
     options: TransactionOptions = {},
   ): Promise<Result> {
     checkTransactionCall(pool, lease, work, options);
-    return runTransaction({ pool, lease, work, ...options }, this.#home);
+    this.#caller.checkOpen();
+    return runTransaction({ pool, lease: { ...lease }, work, isolation: options.isolation }, this.#home);
   }
 
   /** Fences a table of the user's in this database, see {@link fenceTableSql}. Repeating it is harmless. */
@@ -213,6 +212,7 @@ export class PostgresStore implements FencedStore {
   }
 
   changes(runIds: readonly string[], { signal }: { readonly signal: AbortSignal }): AsyncIterable<RunChange> {
+    this.#caller.checkOpen();
     return this.#listener.of(runIds, signal);
   }
 

@@ -3,7 +3,7 @@
  *
  * The store's clock decides expiry; callers send durations. Contention is a value. A rejection means that the store
  * failed: `StoreUnavailableError` when nothing was applied, `OutcomeUnknownError` when it may have been. A store never
- * logs, never retries and sets no timer; `testLeaseStore` in `lessor/testing` holds any implementation to this.
+ * logs, and a call of it takes effect at most once; `testLeaseStore` in `lessor/testing` holds any implementation to this.
  */
 import type { LeaseRef, LostReason, Reacquire, RunState, StoredLease } from '../lease.ts';
 

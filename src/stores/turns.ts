@@ -35,7 +35,7 @@ export class Turns<Request extends { readonly runId: string }, Answer> {
     this.#asks = asks;
   }
 
-  /** Rejects with the signal's reason when that aborts before anything is sent, and is unknown when it does later. */
+  /** Rejects with the signal's reason when that has aborted by the end of the turn, and is unknown when it does later. */
   ask(request: Request, options: CallOptions | undefined): Promise<Answer> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ request, options, resolve, reject });

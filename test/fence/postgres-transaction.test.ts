@@ -9,6 +9,7 @@ import { findPostgres, openPool, startPostgres, type Postgres } from '../service
 import { startProxy } from '../services/proxy.ts';
 import { freshRun, untilPassed, untilWaiting } from '../stores/postgres-fixtures.ts';
 import { acquire, lost } from './leases.ts';
+import { openTransaction } from './transaction.ts';
 
 const found = await findPostgres();
 const foundPgbouncer = found && (await findPgbouncer());
@@ -158,6 +159,43 @@ describe.skipIf(found === null)('store.transaction on PostgreSQL', () => {
     await expectClean();
   });
 
+  it('a work that gives its client back is told so, before anybody else can have it', async () => {
+    const lease = await acquire(store, freshRun(), 'worker-a');
+    const releasing = async (client: pg.PoolClient): Promise<void> => {
+      await insert(lease)(client);
+      client.release();
+    };
+    await expect(store.transaction(single, lease, releasing)).rejects.toThrow('not to release');
+    expect(await statusOf(lease.runId)).toBeUndefined();
+    await expectClean();
+  });
+
+  it('B14 a connection that the server ended during the work has committed nothing, and that is known', async () => {
+    const lease = await acquire(store, freshRun(), 'worker-a');
+    const ended = async (client: pg.PoolClient): Promise<void> => {
+      await insert(lease)(client);
+      const broken = new Promise((resolve) => client.once('error', resolve));
+      await pool.query('SELECT pg_terminate_backend($1)', [(client as unknown as { processID: number }).processID]);
+      await broken;
+    };
+    await expect(store.transaction(single, lease, ended)).rejects.toEqual(unavailable('Nothing was committed'));
+    expect(await statusOf(lease.runId)).toBeUndefined();
+    await store.transaction(single, lease, insert(lease));
+  });
+
+  it('B15 a store that was closed begins no transaction', async () => {
+    const own = await PostgresStore.open({ pool });
+    const lease = await acquire(own, freshRun(), 'worker-a');
+    await own.close();
+    const closed = unavailable('closed');
+    await expect(own.transaction(single, lease, () => {})).rejects.toEqual(closed);
+    const open = await openTransaction(pool, 'READ COMMITTED');
+    await expect(own.fence(open.client, lease)).rejects.toEqual(closed);
+    await open.end('ROLLBACK');
+    expect(() => own.changes([lease.runId], { signal: new AbortController().signal })).toThrow('closed');
+    expect(texts).toEqual([]);
+  });
+
   it('a work that ends the transaction itself is told so', async () => {
     const lease = await acquire(store, freshRun(), 'worker-a');
     const ending = (client: pg.PoolClient): Promise<unknown> => client.query('COMMIT');
@@ -196,9 +234,23 @@ describe.skipIf(found === null)('store.transaction on PostgreSQL', () => {
       ({ runId }: StoredLease, token: number) =>
       (client: pg.PoolClient): Promise<unknown> =>
         client.query('INSERT INTO fenced VALUES ($1, $2)', [runId, token]);
-    await expect(store.transaction(single, lease, row(lease, 9))).rejects.toEqual(lost('unknown'));
-    await expect(store.transaction(single, lease, row(other, 9))).rejects.toMatchObject({ code: 'LS010' });
-    await store.transaction(single, lease, row(other, other.fencingToken));
+    const released = async (client: pg.PoolClient): Promise<void> => {
+      await store.release(lease);
+      await row(lease, lease.fencingToken)(client);
+    };
+    await expect(store.transaction(single, lease, released)).rejects.toEqual(lost('released'));
+    // A row with another token, or of another run, says nothing of the lease of this transaction.
+    await expect(store.transaction(single, other, row(other, 9))).rejects.toMatchObject({ code: 'LS010' });
+    await expect(store.transaction(single, other, row(lease, 9))).rejects.toMatchObject({ code: 'LS010' });
+    const older = await acquire(store, freshRun(), 'worker-a');
+    await store.release(older);
+    const newer = await acquire(store, older.runId, 'worker-b');
+    await expect(store.transaction(single, newer, row(newer, 1))).rejects.toMatchObject({ code: 'LS010' });
+    const bare = (client: pg.PoolClient): Promise<unknown> =>
+      client.query('INSERT INTO fenced (id) VALUES ($1)', [newer.runId]);
+    await expect(store.transaction(single, newer, bare)).rejects.toMatchObject({ code: 'UNFENCED_RUN' });
+    await store.transaction(single, newer, row(newer, 2));
+    await store.transaction(single, other, row(other, other.fencingToken));
     await expectClean();
   });
 

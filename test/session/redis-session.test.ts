@@ -102,6 +102,11 @@ describe.skipIf(found === null)('sessions and fenced commands on Redis', () => {
   it('the most words that a command may have reach Redis, and so do the most that a call may have', async () => {
     const lease = await acquire('worker-a');
     const key = `job:${lease.runId}`;
+    for (const word of [undefined, null, Number.NaN, Buffer.from('x'), ['x']]) {
+      await expect(store.fenced(lease).exec([['SET', key, word as never]])).rejects.toThrow('strings and finite');
+    }
+    await expect(store.fenced(lease).exec([['GET', key]], null as never)).rejects.toThrow('options');
+    await expect(store.fenced(lease).exec([['GET', key]], { keys: [1 as never] })).rejects.toThrow('options.keys[0]');
     const [length] = await store.fenced(lease).exec([['RPUSH', key, ...Array<string>(6998).fill('item')]]);
     expect(Number(length)).toBe(6998);
     const answers = await store

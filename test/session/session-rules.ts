@@ -1,7 +1,7 @@
 /** The rules of fenced sessions, as sentences, for every store that offers them. Titles name their statements. */
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import type { FencedStore, Session, SessionOptions, StoredLease } from '../../src/index.ts';
+import type { FencedStore, Json, Session, SessionOptions, StoredLease } from '../../src/index.ts';
 
 export interface SessionHarness {
   readonly store: FencedStore;
@@ -193,7 +193,7 @@ export const sessionRules: Record<string, SessionRule> = {
     await expect(session.commit()).rejects.toThrow('rolled back');
     const committed = await open(store, lease);
     await committed.commit();
-    await expect(committed.commit()).rejects.toThrow('committed');
+    await expect(committed.commit()).rejects.toThrow('has had its commit');
     expect(await status(store, lease.runId)).toBeUndefined();
   },
 
@@ -295,6 +295,22 @@ export const severalRunsRules: Record<string, SessionRule> = {
     const end = await store.session({ workerId: 'reader', runs: [x.runId, y.runId], fence: 'none' });
     const counts = await Promise.all([x, y].map(({ runId }) => end.run(runId).read('count')));
     expect(Number(counts[0]) + Number(counts[1])).toBe(0);
+  },
+
+  'I a session under no lease at all is refused, and says how to mean it': async ({ store }) => {
+    const options = { workerId: 'worker-a', runs: [run()], fence: [] };
+    await expect(store.session(options)).rejects.toThrow(RangeError);
+    await expect(store.session(options)).rejects.toThrow("'none'");
+  },
+
+  'a document may be nested as deep as JSON can be read': async ({ store }) => {
+    const lease = await acquire(store, run(), 'worker-a', 60);
+    const deep = JSON.parse(`${'['.repeat(1500)}${']'.repeat(1500)}`) as Json;
+    const session = await open(store, lease);
+    session.run(lease.runId).write('deep', deep);
+    await session.commit();
+    const read = await (await open(store, lease)).run(lease.runId).read('deep');
+    expect(JSON.stringify(read)).toBe(JSON.stringify(deep));
   },
 
   'NM5 a session over no run, or over one run twice, is refused before any I/O': async ({ store }) => {

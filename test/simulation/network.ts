@@ -66,7 +66,7 @@ export class Network implements LeaseStore {
       const arrive = (isAnswered: boolean): void => {
         effect().then(
           (answer) => isAnswered && reply(() => resolve(answer)),
-          (error: unknown) => isAnswered && reply(() => reject(error as Error)),
+          (error: unknown) => isAnswered && reply(() => reject(error)),
         );
       };
       const fate = isCalm() ? 1 : world.random();

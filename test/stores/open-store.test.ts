@@ -55,11 +55,21 @@ it('I. a URL that names no store is refused by name, before anything is opened',
     '__proto__:',
     'SQLITE:a.db',
     'sqlite:a\0b',
+    'redis:bar',
+    'postgres:bar',
+    'postgres://user:secret@[host',
   ]) {
     await expect(openStore(url), url).rejects.toThrow(RangeError);
   }
   await expect(openStore('mysql://localhost')).rejects.toThrow(/memory:.*sqlite:.*mysql/);
   await expect(openStore(undefined as unknown as string)).rejects.toThrow(TypeError);
+  await expect(openStore('postgres://user:secret@[host')).rejects.not.toThrow('secret');
+});
+
+it('I. a wait that makes no sense is refused before a file is made', async () => {
+  const url = `sqlite:${folder}/not-made/file.db`;
+  await expect(openStore(url, { busyTimeoutSeconds: -1 })).rejects.toThrow(RangeError);
+  expect(existsSync(join(folder, 'not-made'))).toBe(false);
 });
 
 it('B14 a file that cannot be opened is unavailable, with the cause', async () => {

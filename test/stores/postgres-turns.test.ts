@@ -1,13 +1,14 @@
 /** Acquires and releases of one moment, which share a statement. */
 import { randomUUID } from 'node:crypto';
-import type pg from 'pg';
+import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { OutcomeUnknownError } from '../../src/errors.ts';
 import type { StoredLease } from '../../src/lease.ts';
+import { LeaseManager } from '../../src/manager/lease-manager.ts';
 import { migratePostgres, PostgresStore } from '../../src/stores/postgres.ts';
 import type { AcquireResult } from '../../src/stores/store.ts';
 import { findPostgres, openPool, startPostgres, type Postgres } from '../services/postgres.ts';
-import { ask, freshRun, granted, lock, untilWaiting } from './postgres-fixtures.ts';
+import { ask, freshRun, granted, lock, pause, untilWaiting } from './postgres-fixtures.ts';
 
 const found = await findPostgres();
 
@@ -35,6 +36,20 @@ describe.skipIf(found === null)('PostgreSQL, calls of one turn', { timeout: 30_0
     await store.close();
     await pool.end();
     await server.close();
+  });
+
+  it('WK1 a pool of one connection is no trap: whoever waits polls, and gets the run', async () => {
+    const single = new pg.Pool({ connectionString: server.url, max: 1 });
+    await using own = await PostgresStore.open({ pool: single });
+    await using leases = new LeaseManager(own, { ttlSeconds: 5, pollSeconds: 0.1 });
+    const lease = await granted(store, ask(runIds[0]!, { workerId: 'worker-b' }));
+    const waiting = leases.acquire(runIds[0]!, { waitSeconds: 4 });
+    await pause(0.3);
+    await store.release(lease);
+    expect((await waiting).fencingToken).toBe(lease.fencingToken + 1);
+    await leases.close();
+    await own.close();
+    await single.end();
   });
 
   const leasesOf = (results: readonly AcquireResult[]): StoredLease[] =>

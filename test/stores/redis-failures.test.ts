@@ -105,6 +105,21 @@ for (const [name, connect] of Object.entries(CLIENTS)) {
       expect((performance.now() - startedAt) / 1000).toBeGreaterThanOrEqual(0.999);
     });
 
+    it('B15 a call that waits for the connection, or for its answer, ends when the store is closed', async () => {
+      proxy.set('dropRequests');
+      const sent = store.acquire(requestOf('sent'));
+      sent.catch(() => {});
+      await new Promise((resolve) => setImmediate(resolve));
+      proxy.set('refuse');
+      proxy.cut();
+      await expect(sent).rejects.toMatchObject(UNKNOWN);
+      const waiting = store.acquire(requestOf('waiting'));
+      waiting.catch(() => {});
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      await store.close();
+      await expect(waiting).rejects.toMatchObject(UNAVAILABLE);
+    });
+
     it('a signal ends a call at once: unknown when it was sent, its own reason when it was not', async () => {
       await expect(store.acquire(requestOf('s'), { signal: AbortSignal.abort('early') })).rejects.toBe('early');
       expect(await store.read('s')).toBeNull();

@@ -50,7 +50,7 @@ export class Caller {
 
   /** @throws StoreUnavailableError, OutcomeUnknownError, StateLostError, or the signal's reason when nothing was sent. */
   async run(what: Statement, values: unknown[], signal: AbortSignal | undefined): Promise<Rows> {
-    if (this.#closed) throw new StoreUnavailableError('The PostgreSQL store was closed');
+    this.checkOpen();
     signal?.throwIfAborted();
     for (let outrun = 0; ;) {
       const isPrepared = this.#prepare;
@@ -79,6 +79,11 @@ export class Caller {
     } finally {
       this.#calls.delete(call);
     }
+  }
+
+  /** @throws StoreUnavailableError after `close`. */
+  checkOpen(): void {
+    if (this.#closed) throw new StoreUnavailableError('The PostgreSQL store was closed');
   }
 
   /** Breaks off what is going on. Every later call rejects. */

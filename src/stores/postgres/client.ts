@@ -4,6 +4,8 @@ import { checkObject } from '../../options.ts';
 
 /** The part of `pg.Pool` that the store calls. */
 export interface PostgresPool {
+  /** `max`: so many connections at most. */
+  readonly options?: { readonly max?: number | undefined } | undefined;
   /** With a callback, which is called at once: a connection that breaks before a promise is heard would end the process. */
   connect(done: (error: Error | undefined, client: PostgresClient | undefined) => void): void;
 }

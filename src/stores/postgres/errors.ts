@@ -11,7 +11,7 @@ const REMEDY =
 
 /** The error that a caller gets. `cause` keeps the client's. */
 export function toStoreError(error: unknown, stage: CallStage, schema: string): Error {
-  const { code, severity, constraint } = (error ?? {}) as { code?: unknown; severity?: unknown; constraint?: unknown };
+  const { code, constraint } = (error ?? {}) as { code?: unknown; constraint?: unknown };
   const said = error instanceof Error && error.message !== '' ? error.message : String(code ?? error);
   const options = { cause: error };
   if (code === '23514' && constraint === 'lease_fencing_token_check') return tokensUsedUp();
@@ -27,16 +27,24 @@ export function toStoreError(error: unknown, stage: CallStage, schema: string): 
       options,
     );
   }
-  // An ERROR rolls the statement back. A FATAL ends the connection, and may come when the commit was already done.
-  const rolledBack = isSqlState(code) && severity !== 'FATAL' && severity !== 'PANIC';
-  if (stage !== 'sent' || rolledBack)
+  if (stage !== 'sent' || isRefusal(error))
     return new StoreUnavailableError(`PostgreSQL could not be asked: ${said}`, options);
   return new OutcomeUnknownError(`PostgreSQL did not answer, and may have acted: ${said}`, options);
 }
 
-/** A plain refusal: the server has undone the statement, and the connection is as good as it was. */
+/**
+ * The states of errors that end the connection, and may come when a commit was already done: the server is shut down or
+ * crashes, the connection fails or idles too long, something is wrong inside the server.
+ */
+const ENDING = /^(?:57P|08|25P0[34]|58|XX)/;
+
+/**
+ * A plain refusal: the server has undone the statement, and the connection is as good as it was. Told by the state, since the
+ * severity comes in the server's own language.
+ */
 export function isRefusal(error: unknown): boolean {
-  return (error as { severity?: unknown } | null | undefined)?.severity === 'ERROR';
+  const { code, severity } = (error ?? {}) as { code?: unknown; severity?: unknown };
+  return isSqlState(code) && !ENDING.test(code) && severity !== 'FATAL' && severity !== 'PANIC';
 }
 
 /** The look without a lock was out of date when the row was locked. Rolled back, and right at the next look. */
@@ -60,7 +68,7 @@ export function isMissing(code: unknown): boolean {
   return code === '42P01' || code === '42883' || code === '3F000' || code === '42703';
 }
 
-function isSqlState(code: unknown): boolean {
+function isSqlState(code: unknown): code is string {
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && /\d/.test(code);
 }
 

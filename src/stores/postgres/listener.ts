@@ -8,8 +8,8 @@ const LISTENED_SECONDS = 120;
 const RECONNECT_SECONDS = [0.05, 0.2, 1, 5];
 
 /**
- * Hears of changes on one connection of its own, kept while somebody waits. It reconnects by timers, the only ones of the
- * store: what it tells is a hint, so a change that it missed costs a waiter one poll.
+ * Hears of changes on one connection of its own, kept while somebody waits. It reconnects by timers of its own:
+ * what it tells is a hint, so a change that it missed costs a waiter one poll.
  */
 export class PostgresListener {
   readonly #pool: PostgresPool;

@@ -15,7 +15,7 @@ export interface PostgresStoreOptions extends PostgresConnection {
    * statements is noticed, and they are no longer prepared. @default true
    */
   readonly prepare?: boolean | undefined;
-  /** Whether waiters are woken by `LISTEN`, on one more connection while somebody waits. @default true */
+  /** Whether waiters are woken by `LISTEN`, on one more connection while somebody waits. @default true, unless the pool has but one */
   readonly listen?: boolean | undefined;
   /**
    * What a promoted standby does to this open store: `refuse` rejects every call with `StateLostError` until the store is
@@ -46,7 +46,9 @@ export async function openPostgres(options: PostgresStoreOptions): Promise<OpenP
   const caller = new Caller({ pool: opened.pool, schema: quoted, requestTimeoutSeconds, prepare });
   try {
     const opening = await readOpening(caller, quoted, failover, signal);
-    return { opened, caller, opening, schema: quoted, requestTimeoutSeconds, prepare, listen };
+    // A listener keeps a connection to itself: the only one would be no more there for the calls.
+    const hears = listen && opened.pool.options?.max !== 1;
+    return { opened, caller, opening, schema: quoted, requestTimeoutSeconds, prepare, listen: hears };
   } catch (error) {
     caller.close();
     await opened.end();

@@ -33,6 +33,11 @@ const PAGE_ROWS = 500;
 /** Many calls wait no longer for another's new row. Each then goes by itself, and waits as long as it may. */
 const LOCK_WAIT_OF_MANY = '50ms';
 
+/** Shorter than the call, so that the server's own answer, that nothing was applied, arrives. */
+export function lockWaitOf(requestTimeoutSeconds: number): string {
+  return `${Math.max(1, Math.floor(requestTimeoutSeconds * 800))}ms`;
+}
+
 export function statementsOf(parts: StatementParts): Statements {
   return {
     acquire: { ...statement(acquire(parts)), writes: true },

@@ -24,6 +24,8 @@ import {
 
 /** A `pg.Pool`, and the client that it gives. */
 export interface TransactionPool<Client> {
+  /** What a single client has not. */
+  readonly totalCount: number;
   connect(done: (error: Error | undefined, client: Client | undefined) => void): void;
 }
 
@@ -66,16 +68,29 @@ export async function runTransaction<Client, Result>(
   { pool, lease, work, isolation }: TransactionCall<Client, Result>,
   home: FenceHome,
 ): Promise<Result> {
-  const client = await takeClient(pool as PostgresPool);
+  const client = await takeClient(pool as unknown as PostgresPool);
   try {
     await begin(client, isolation === undefined ? 'BEGIN' : `BEGIN ISOLATION LEVEL ${isolation}`, lease, home);
-    const result = await work(client as unknown as Client);
+    const result = await unreleased(client, () => work(client as unknown as Client));
     await commit(client);
     giveBack(client, { broken: false });
     return result;
   } catch (error) {
     giveBack(client, { broken: !(await isRolledBack(client)) });
     throw isOfLease(error, lease) ? toFenceError(error, [lease]) : error;
+  }
+}
+
+/** A client that `work` gave back would be somebody else's when the COMMIT comes. */
+async function unreleased<Result>(client: TransactionClient, work: () => Promise<Result> | Result): Promise<Result> {
+  const { release } = client;
+  client.release = () => {
+    throw new TypeError('Expected `work` not to release its client: `transaction` does, when all is committed');
+  };
+  try {
+    return await work();
+  } finally {
+    client.release = release;
   }
 }
 
@@ -140,6 +155,9 @@ async function commit(client: TransactionClient): Promise<void> {
     answer = (await client.query({ text: 'COMMIT' })) as { readonly command?: unknown };
   } catch (error) {
     if (isRefusal(error)) throw error;
+    // The words of `pg`, for a client that was broken or ended before.
+    if (error instanceof Error && error.message.endsWith('is not queryable'))
+      throw new StoreUnavailableError('Nothing was committed: the connection had ended', { cause: error });
     throw new OutcomeUnknownError('PostgreSQL did not answer the COMMIT, and may have done it', { cause: error });
   }
   if (answer.command === 'ROLLBACK')
@@ -158,8 +176,15 @@ async function isRolledBack(client: TransactionClient): Promise<boolean> {
   }
 }
 
-/** Whether the server refused something for the lease's sake, or for another transaction's. Any other error is the user's. */
-function isOfLease(error: unknown, { runId }: LeaseRef): boolean {
-  const { code, hint } = (error ?? {}) as { code?: unknown; hint?: unknown };
-  return code === '40001' || code === '40P01' || (code === 'LS010' && hint === runId);
+/**
+ * Whether the server refused something for the sake of this lease, or of another transaction. Any other error is the user's,
+ * as that of a row with another run's token, or an older one.
+ */
+function isOfLease(error: unknown, { runId, fencingToken }: LeaseRef): boolean {
+  const { code, severity, hint, message } = (error ?? {}) as Readonly<Record<string, unknown>>;
+  if (typeof severity !== 'string') return false;
+  if (code === '40001' || code === '40P01') return true;
+  return (
+    hint === runId && (code === 'LS012' || (code === 'LS010' && String(message).includes(`(token ${fencingToken})`)))
+  );
 }

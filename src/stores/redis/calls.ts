@@ -23,6 +23,7 @@ export class RedisCalls {
   readonly #connection: RedisConnection;
   readonly #timeoutSeconds: number;
   readonly #deadlines = new Deadlines();
+  #isClosed = false;
 
   constructor(connection: RedisConnection, timeoutSeconds: number) {
     this.#connection = connection;
@@ -39,6 +40,7 @@ export class RedisCalls {
   /** Nothing was sent when it rejects: with `StoreUnavailableError`, or with the signal's reason. */
   untilReady(signal?: AbortSignal): Promise<void> {
     const notInTime = (): StoreUnavailableError => {
+      if (this.#isClosed) return new StoreUnavailableError('The Redis store was closed');
       const cause = this.#connection.failure();
       const message = `Redis was not connected within ${this.#timeoutSeconds} s`;
       return new StoreUnavailableError(cause ? `${message}: ${cause.message}` : message, { cause });
@@ -55,7 +57,9 @@ export class RedisCalls {
     });
   }
 
+  /** Whoever still waits is told so. */
   close(): void {
+    this.#isClosed = true;
     this.#deadlines.close();
   }
 
@@ -79,7 +83,9 @@ export class RedisCalls {
   }
 
   #late({ writes }: Call): OutcomeUnknownError | StoreUnavailableError {
-    const late = `Redis did not answer within ${this.#timeoutSeconds} s`;
+    const late = this.#isClosed
+      ? 'The Redis store was closed before Redis answered'
+      : `Redis did not answer within ${this.#timeoutSeconds} s`;
     return writes ? new OutcomeUnknownError(late) : new StoreUnavailableError(late);
   }
 

@@ -29,9 +29,11 @@ export class Deadlines {
     this.#free.push(place);
   }
 
+  /** Whoever still waits gives up. */
   close(): void {
     clearTimeout(this.#timer);
     this.#next = Infinity;
+    for (const waiting of [...this.#places]) waiting?.giveUp();
   }
 
   #arm(deadline: number): void {

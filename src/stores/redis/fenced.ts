@@ -1,6 +1,6 @@
 import { LeaseLostError } from '../../errors.ts';
 import type { LeaseRef } from '../../lease.ts';
-import { checkString, rangeError } from '../../options.ts';
+import { checkObject, checkString, rangeError } from '../../options.ts';
 import type { CallOptions } from '../store.ts';
 import { answerOf, lossOf } from './answers.ts';
 import { EXEC_FENCED, MOST_WORDS } from './fence-scripts.ts';
@@ -37,7 +37,7 @@ export class FencedCommands {
    * Runs the commands in one atomic step, if the lease is still its run's newest, and gives their results in order. As with
    * MULTI, a command that fails (its result is an Error) takes nothing of the others back.
    *
-   * On a cluster every key must lie in the run's slot: put the store's `hashTag(runId)` into its name.
+   * The results come through Lua, in which integers above 2^53 are rounded. On a cluster every key must lie in the run's slot: put the store's `hashTag(runId)` into its name.
    *
    * @throws RangeError for a command of more than 7,000 words, or some 50,000 in all: share them out. Nothing was sent.
    * @throws LeaseLostError when the lease is older, released or revoked. No command ran. Expiry alone refuses nothing.
@@ -45,6 +45,8 @@ export class FencedCommands {
    */
   async exec(commands: readonly RedisCommand[], options: FencedExecOptions = {}): Promise<unknown[]> {
     checkCommands(commands);
+    checkObject('options', options);
+    options.keys?.forEach((key, index) => checkString(`options.keys[${index}]`, key));
     const { runId, workerId, fencingToken, acquisitionId } = this.#lease;
     const touched = options.keys ?? keysOf(commands);
     const keys = [this.#keys.lease(runId), ...new Set(touched)];
@@ -95,6 +97,10 @@ function checkCommands(commands: readonly RedisCommand[]): void {
       throw rangeError(`commands[${index}]`, "to be a command and its words, as ['SET', 'key', 'value']", command);
     }
     checkString(`commands[${index}][0]`, command[0]);
+    for (const word of command) {
+      if (typeof word !== 'string' && !Number.isFinite(word))
+        throw rangeError(`commands[${index}]`, 'to be made of strings and finite numbers', command);
+    }
     if (command.length > MOST_WORDS) {
       throw new RangeError(
         `Expected \`commands[${index}]\` to have at most ${MOST_WORDS} words, got ${command.length}`,

@@ -70,7 +70,7 @@ function singleNodeError(): TypeError {
 
 function evictionError(policy: string): RangeError {
   return new RangeError(
-    `Expected the server's \`maxmemory-policy\` to spare leases, as \`noeviction\` does, got ${policy}. ` +
-      'Set `allowEviction: true` to use it in spite of that: a lease that is dropped is free for anyone',
+    `Expected the server's \`maxmemory-policy\` to spare leases, as \`noeviction\` does, got ${policy}: ` +
+      'a lease that is dropped is free for anyone. Change it, or open the store with `allowEviction: true`',
   );
 }

@@ -14,7 +14,8 @@ export interface SqliteStoreOptions {
   readonly busyTimeoutSeconds?: number | undefined;
   /**
    * Whether the connection is the store's alone. Then it is set to WAL, with every commit synced to the disk, and closed
-   * with the store. Else its settings stay as they are, and `durability` tells what they keep. @default false
+   * with the store. Else its settings stay as they are, `busy_timeout` as it was at opening, and `durability`
+   * tells what they keep. @default false
    */
   readonly ownsDatabase?: boolean | undefined;
 }

@@ -51,7 +51,7 @@ const CREATE_SCHEMA = `
   CREATE TABLE lessor_document (
     run_id TEXT NOT NULL PRIMARY KEY CHECK (run_id <> ''),
     version INTEGER NOT NULL CHECK (version > 0),
-    json TEXT NOT NULL CHECK (json_valid(json))
+    json TEXT NOT NULL
   ) STRICT;
 
   ${keepsTokens('lessor_lease')}

@@ -13,7 +13,8 @@ export const closeRules: RuleFamily = {
       await Promise.all([store.close(), store.close()]);
       await store.close();
       await store[Symbol.asyncDispose]();
-      for (const [name, call] of Object.entries(everyCall(context, store))) await rejects(name, call);
+      const calls = { ...everyCall(context, store), 'renew of none': () => store.renew([], context.ttlSeconds) };
+      for (const [name, call] of Object.entries(calls)) await rejects(name, call);
     },
 
     'B14 a closed store says that it could not be asked, as a lease error': async (context) => {
