@@ -80,10 +80,12 @@ export function checkListQuery(query: ListQuery = {}, options?: CallOptions): vo
 
 /** The token after `fence`: never one that a number cannot hold exactly, and never an old one. */
 export function nextFencingToken(fence: number): number {
-  if (fence >= Number.MAX_SAFE_INTEGER) {
-    throw rangeError('fencingToken', 'to stay a safe integer: the run has used up its tokens', fence);
-  }
+  if (fence >= Number.MAX_SAFE_INTEGER) throw tokensUsedUp(fence);
   return fence + 1;
+}
+
+export function tokensUsedUp(fence: number): RangeError {
+  return rangeError('fencingToken', 'to stay a safe integer: the run has used up its tokens', fence);
 }
 
 function checkCallOptions(options: CallOptions | undefined): void {

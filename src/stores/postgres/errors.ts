@@ -1,6 +1,6 @@
 /** What a client's error means for the call: nothing was applied, it may have been, or the leases are gone. */
 import { OutcomeUnknownError, StateLostError, StoreUnavailableError } from '../../errors.ts';
-import { nextFencingToken } from '../requests.ts';
+import { tokensUsedUp } from '../requests.ts';
 
 /** How far a call had come when it failed. A read applies nothing, wherever it fails. */
 export type CallStage = 'connecting' | 'sent' | 'reading';
@@ -14,7 +14,7 @@ export function toStoreError(error: unknown, stage: CallStage, schema: string): 
   const { code, constraint } = (error ?? {}) as { code?: unknown; constraint?: unknown };
   const said = error instanceof Error && error.message !== '' ? error.message : String(code ?? error);
   const options = { cause: error };
-  if (code === '23514' && constraint === 'lease_fencing_token_check') return tokensUsedUp();
+  if (code === '23514' && constraint === 'lease_fencing_token_check') return tokensUsedUp(Number.MAX_SAFE_INTEGER);
   if (isMissing(code)) {
     return new StateLostError(
       `The schema ${schema} is gone or not the one it was: ${said}. ${remedy(schema)}`,
@@ -74,13 +74,4 @@ function isSqlState(code: unknown): code is string {
 
 function remedy(schema: string): string {
   return REMEDY.replace('{schema}', schema);
-}
-
-function tokensUsedUp(): Error {
-  try {
-    nextFencingToken(Number.MAX_SAFE_INTEGER);
-  } catch (error) {
-    return error as Error;
-  }
-  return new RangeError('The tokens of the run are used up');
 }

@@ -7,7 +7,12 @@ export function functions(schema: string): string {
 
 /** The channel of a schema's changes, as an SQL literal. */
 export function channelOf(schema: string): string {
-  return `'lessor:${schema.slice(1, -1).replaceAll("'", "''")}'`;
+  return `'${channelName(schema).replaceAll("'", "''")}'`;
+}
+
+/** @param schema - quoted. */
+export function channelName(schema: string): string {
+  return `lessor:${schema.slice(1, -1)}`;
 }
 
 /** The pieces of the others. */

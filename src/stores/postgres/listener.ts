@@ -1,7 +1,7 @@
 import { RunChanges } from '../run-changes.ts';
 import type { RunChange } from '../store.ts';
 import { checkOut, giveBack, type PostgresClient, type PostgresNotification, type PostgresPool } from './client.ts';
-import { channelOf } from './functions.ts';
+import { channelName } from './functions.ts';
 
 /** While somebody listens, PostgreSQL is told so for this long, and again at half of it. */
 const LISTENED_SECONDS = 120;
@@ -75,7 +75,7 @@ export class PostgresListener {
   }
 
   async #subscribe(client: PostgresClient): Promise<void> {
-    const channel = channelOf(this.#schema).slice(1, -1).replaceAll("''", "'");
+    const channel = channelName(this.#schema);
     await client.query({ text: `LISTEN "${channel.replaceAll('"', '""')}"` });
     const { rows } = await client.query({ text: 'SELECT pg_listening_channels() AS channel' });
     // Behind a transaction pooler the next statement may run elsewhere: nothing will be heard, and callers poll.

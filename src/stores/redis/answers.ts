@@ -1,4 +1,5 @@
 /** What the scripts answer, as the contract has it. Times come and go in whole microseconds. */
+import { leaseIdOf } from '../../../machines/lease.rules.ts';
 import type { LeaseRef, LostReason } from '../../lease.ts';
 import { toFencingToken } from '../../options.ts';
 import type { Fence } from '../../session/documents.ts';
@@ -27,7 +28,7 @@ function toSeconds(microseconds: string | undefined): number {
 export function grantedOf(request: AcquireRequest, [status, token, expires]: Answer): GrantedResult {
   const { runId, workerId, acquisitionId, ttlSeconds } = request;
   const fencingToken = toFencingToken(token);
-  const leaseId = `${runId}:${workerId}:${fencingToken}`;
+  const leaseId = leaseIdOf(runId, workerId, fencingToken);
   const expiresAt = toSeconds(expires);
   return {
     status: 'granted',
@@ -74,7 +75,7 @@ export function revokedOf(runId: string, [, workerId, token, expires, ttl]: Answ
   return {
     runId,
     workerId: workerId!,
-    leaseId: `${runId}:${workerId}:${fencingToken}`,
+    leaseId: leaseIdOf(runId, workerId!, fencingToken),
     fencingToken,
     expiresAt: toSeconds(expires),
     ttlSeconds: toSeconds(ttl),

@@ -57,7 +57,7 @@ export class RedisDocuments implements DocumentStore {
       const fence = fences.find((candidate) => candidate.runId === runId);
       return [markers[bucketOf(runId)]!, ...fenceArgs(fence, allowUnfenced), String(versions.get(runId) ?? '')];
     });
-    const call = { bucket: bucketOf(runIds[0]!), keys: runKeys, args: ['', ...runArgs, ...documents] };
+    const call = { bucket: bucketOf(runIds[0]!), keys: runKeys, args: [...runArgs, ...documents] };
     const reply = await calls.send(script, call, true, options);
     throwRefusal(reply, request);
     return reply;

@@ -35,7 +35,7 @@ const CHECK_RUNS = `${REFUSAL}
 local count = (#KEYS - 1) / 3
 local leases, documents = {}, {}
 for i = 1, count do
-  local key, arg = 3 * i - 1, 6 * i - 3
+  local key, arg = 3 * i - 1, 6 * i - 4
   if redis.call('GET', KEYS[key]) ~= ARGV[arg] then return {'gone'} end
   if ARGV[arg + 1] == 'fenced' then
     local refused, lease = refusal(KEYS[key + 1], ARGV[arg + 2], ARGV[arg + 3], ARGV[arg + 4])
@@ -50,7 +50,7 @@ end`;
 
 const MARKER = `if redis.call('GET', KEYS[1]) ~= ARGV[1] then return {'gone'} end`;
 
-/** Opens a session: raises the fences and reads. Arguments before those of the runs: marker, and a word that is not used. */
+/** Opens a session: raises the fences and reads. The argument before those of the runs: the marker. */
 export const OPEN_DOCUMENTS: Script = script(`${MARKER}${CHECK_RUNS}
 for i, lease in pairs(leases) do raise(KEYS[3 * i], lease) end
 local found = {}
@@ -62,7 +62,7 @@ return {'opened', found}
 export const COMMIT_DOCUMENTS: Script = script(`${MARKER}${CHECK_RUNS}
 for i, lease in pairs(leases) do raise(KEYS[3 * i], lease) end
 for i = 1, count do
-  local json = ARGV[2 + 6 * count + i]
+  local json = ARGV[1 + 6 * count + i]
   if json ~= '' then
     redis.call('HSET', KEYS[3 * i + 1], 'version', string.format('%.0f', (documents[i][1] or 0) + 1), 'json', json)
   end

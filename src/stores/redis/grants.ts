@@ -1,5 +1,5 @@
 /** Acquires and releases, alone or many in one script, and what they answer. */
-import { nextFencingToken } from '../requests.ts';
+import { tokensUsedUp } from '../requests.ts';
 import type { AcquireRequest, AcquireResult, ReleaseRequest } from '../store.ts';
 import { Turns } from '../turns.ts';
 import { grantedOf, heldOf, toMicroseconds } from './answers.ts';
@@ -27,7 +27,9 @@ export function acquireTurns(
     ...together(calls, ACQUIRE_MANY, isCluster, callOf, resultOf),
     one: async (request, options) => {
       const answer = await calls.ask(ACQUIRE, request.runId, callOf(request), options);
-      return resultOf(request, answer) ?? (nextFencingToken(Number(answer[1])) as never);
+      const result = resultOf(request, answer);
+      if (result === undefined) throw tokensUsedUp(Number(answer[1]));
+      return result;
     },
   });
 }
