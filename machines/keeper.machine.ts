@@ -1,6 +1,6 @@
 /**
- * A worker's side of one lease: asking for the run, holding it while work goes on, giving it back. It names the actors and
- * the delays that it needs and provides none: `provideKeeper` in `src/manager` does.
+ * A worker's side of one lease: asking for the run, holding it while work goes on, giving it back. It names the actors that
+ * it needs and provides none. Its delays stand in for those that go by a clock. `provideKeeper` in `src/manager` brings both.
  *
  * The deadline sits on `holding`, above a renewal in flight, so that one which hangs cannot outlive the lease. A good
  * renewal enters `holding` anew, which arms the next deadline.

@@ -11,7 +11,7 @@ export interface Moment {
 /** The durations of one lease. All in seconds. */
 export interface KeeperTimes {
   readonly ttlSeconds: number;
-  /** A renewal is due so long after the last good request was sent. */
+  /** A renewal is due so long after the last good request was sent, or up to a tenth of that earlier. */
   readonly renewSeconds: number;
   readonly requestTimeoutSeconds: number;
   /** The worker gives up so long before `ttlSeconds` are over. */

@@ -70,6 +70,7 @@ export class LeaseLostError extends LeaseError {
 /** Who has the run, as far as the refusal knows. */
 export interface Holder {
   readonly workerId: string;
+  /** 0 while this manager still asks for the run. */
   readonly fencingToken: number;
   readonly retryAfterSeconds: number;
 }
@@ -85,10 +86,9 @@ export class LeaseNotAvailableError extends LeaseError {
   readonly attempts: number;
 
   constructor(runId: string, holder: Holder, attempts: number, why = '', options?: ErrorOptions) {
-    super(
-      `Run ${quote(runId)} is held by worker ${quote(holder.workerId)} (token ${holder.fencingToken})${why && `: ${why}`}`,
-      options,
-    );
+    const { workerId, fencingToken } = holder;
+    const held = fencingToken > 0 ? `held by worker ${quote(workerId)} (token ${fencingToken})` : 'not available';
+    super(`Run ${quote(runId)} is ${held}${why && `: ${why}`}`, options);
     this.runId = runId;
     this.holder = holder;
     this.attempts = attempts;

@@ -1,14 +1,22 @@
+interface Registration {
+  readonly listener: (event: never) => void;
+}
+
 /** Tells listeners what happened. A listener's error is reported as a process warning and stops nothing. */
 export class Emitter<Events extends object> {
-  readonly #listeners = new Map<keyof Events, Set<(event: never) => void>>();
+  readonly #listeners = new Map<keyof Events, Set<Registration>>();
 
-  /** Calls the listener for every later event of that type, and returns how to stop that. */
+  /**
+   * Calls the listener for every later event of that type, and returns how to stop that. A function that is registered
+   * twice is called twice, and each registration ends by itself.
+   */
   on<Type extends keyof Events>(type: Type, listener: (event: Events[Type]) => void): () => void {
     const listeners = this.#listeners.get(type) ?? new Set();
     this.#listeners.set(type, listeners);
-    listeners.add(listener);
+    const registration = { listener };
+    listeners.add(registration);
     return () => {
-      listeners.delete(listener);
+      listeners.delete(registration);
       if (listeners.size === 0 && this.#listeners.get(type) === listeners) this.#listeners.delete(type);
     };
   }
@@ -16,7 +24,7 @@ export class Emitter<Events extends object> {
   emit<Type extends keyof Events>(type: Type, event: Events[Type]): void {
     const listeners = this.#listeners.get(type);
     if (listeners === undefined) return;
-    for (const listener of [...listeners]) {
+    for (const { listener } of [...listeners]) {
       try {
         (listener as (event: Events[Type]) => void)(event);
       } catch (error) {

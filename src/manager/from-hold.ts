@@ -4,6 +4,7 @@ import type { LeaseLostError, LeaseNotAvailableError } from '../errors.ts';
 import { isLeaseError } from '../errors.ts';
 import type { HeldLease } from './held-lease.ts';
 import type { AcquireOptions, LeaseManager } from './lease-manager.ts';
+import { firstOf } from './loss-signal.ts';
 
 /** What a hold inside a machine is given: the run, how to acquire it, and whatever the work needs. */
 export interface FromHoldInput extends Omit<AcquireOptions, 'signal'> {
@@ -22,7 +23,7 @@ export type FromHoldOutput<Result> =
 export interface FromHoldWork<Input> {
   readonly input: Input;
   readonly lease: HeldLease;
-  /** Aborts when the lease is lost, and when the actor is stopped. */
+  /** Aborts when the lease is lost, and when the actor is stopped, while the work goes on. */
   readonly signal: AbortSignal;
 }
 
@@ -52,9 +53,14 @@ export function fromHold<Result, Input extends FromHoldInput = FromHoldInput>(
     const { runId, ...options } = input;
     let held: HeldLease | null = null;
     try {
-      const result = await leases.hold(runId, { ...options, signal }, (lease) => {
+      const result = await leases.hold(runId, { ...options, signal }, async (lease) => {
         held = lease;
-        return work({ input, lease, signal: AbortSignal.any([signal, lease.signal]) });
+        const first = firstOf(signal, lease.signal);
+        try {
+          return await work({ input, lease, signal: first.signal });
+        } finally {
+          first.letGo();
+        }
       });
       return { status: 'done', result };
     } catch (error) {

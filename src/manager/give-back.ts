@@ -1,6 +1,7 @@
 import type { KeeperTimes, ReleaseAnswer } from '../../machines/keeper.types.ts';
 import type { Clock } from '../clock.ts';
 import type { LeaseStore, ReleaseRequest } from '../stores/store.ts';
+import { LongTimer } from './actor-clock.ts';
 import { asLeaseError, judge, request } from './request.ts';
 
 const FIRST_PAUSE_SECONDS = 0.05;
@@ -29,7 +30,7 @@ export async function giveBack(
       unanswered ||= unknown;
       const wait = pause * (0.5 + Math.random() / 2);
       if (!retryable || clock.monotonicSeconds() + wait >= until) return { freed: false, error: asLeaseError(error) };
-      await new Promise<void>((resolve) => clock.after(wait, resolve));
+      await new Promise<void>((resolve) => new LongTimer(clock, wait, resolve));
     }
   }
 }

@@ -65,7 +65,12 @@ export class HeldLease implements LeaseRef, AsyncDisposable {
     keeper.listener = (news) => this.#hear(news);
   }
 
-  /** Aborts once, with the `LeaseLostError`, when the lease is lost. A release does not abort it. */
+  /**
+   * Aborts once, with the `LeaseLostError`, when the lease is lost. A release does not abort it.
+   *
+   * After a suspension of the machine it may come late, within a second of waking; `assertHeld()` and `remainingSeconds()`
+   * are right at once.
+   */
   get signal(): AbortSignal {
     this.#told = true;
     if (this.#controller === null) {

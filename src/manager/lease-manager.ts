@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { KeeperInput, KeeperTimes } from '../../machines/keeper.types.ts';
 import type { Clock } from '../clock.ts';
 import { systemClock } from '../clock.ts';
+import type { Holder } from '../errors.ts';
 import { LeaseNotAvailableError } from '../errors.ts';
 import { Emitter } from '../events.ts';
 import type { Reacquire } from '../lease.ts';
@@ -86,7 +87,8 @@ export class LeaseManager implements AsyncDisposable {
    * Acquires the run, and renews its lease until it is released or lost.
    *
    * @throws LeaseNotAvailableError when another worker still has the run after `waitSeconds`, or, at once, when this
-   * manager has it: two pieces of work must not run together under one worker id. Wait, do not force.
+   * manager has it or asks for it (its holder's token is 0 then): two pieces of work must not run together under one worker
+   * id. Wait, do not force.
    * @throws StoreUnavailableError when the store could not be asked: nothing was applied. OutcomeUnknownError when no
    * answer came in time: what may have been granted was given back, as far as the store can be reached.
    * @throws the signal's reason when it aborts first. With one that has aborted before, nothing is asked.
@@ -94,7 +96,7 @@ export class LeaseManager implements AsyncDisposable {
   async acquire(runId: string, options: AcquireOptions = {}): Promise<HeldLease> {
     const input = this.#inputOf(runId, options);
     const holder = this.#tenures.holderOf(runId);
-    if (holder !== null) throw new LeaseNotAvailableError(runId, holder, 0, 'this manager has it already');
+    if (holder !== null) throw new LeaseNotAvailableError(runId, holder, 0, whyTaken(holder));
     return this.#tenures.acquire(input, options.signal);
   }
 
@@ -118,7 +120,7 @@ export class LeaseManager implements AsyncDisposable {
    * caller's own `signal` ends the wait for the run, not the work.
    *
    * @throws LeaseLostError when the lease ended before `work` had settled; its `result` or `workError` is what `work` gave.
-   * Acquire again, read again, redo.
+   * Also when it ended before `work` could begin: then `work` does not run. Acquire again, read again, redo.
    * @throws whatever `work` throws, while the lease held, and whatever `acquire` throws.
    */
   async hold<Result>(runId: string, options: AcquireOptions, work: Work<Result>): Promise<Awaited<Result>> {
@@ -189,4 +191,9 @@ export class LeaseManager implements AsyncDisposable {
     const waitUntilSeconds = waitSeconds === Infinity ? null : this.#clock.monotonicSeconds() + waitSeconds;
     return { runId, workerId, acquisitionId: randomUUID(), reacquire, times, autoRenew, waitUntilSeconds };
   }
+}
+
+/** Why this manager does not ask again for a run of its own. Without a token it still waits for it. */
+function whyTaken({ fencingToken }: Holder): string {
+  return fencingToken === 0 ? 'this manager is asking for it already' : 'this manager has it already';
 }

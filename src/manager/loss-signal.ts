@@ -34,6 +34,24 @@ export function lossController(): AbortController {
   return controller;
 }
 
+/**
+ * A signal that aborts with the first of these, with its reason, and guards its listeners like a lease's. `AbortSignal.any`
+ * would not. `letGo` ends the following.
+ */
+export function firstOf(...signals: readonly AbortSignal[]): {
+  readonly signal: AbortSignal;
+  readonly letGo: () => void;
+} {
+  const controller = lossController();
+  const follow = (): void => controller.abort(signals.find(({ aborted }) => aborted)?.reason);
+  const letGo = (): void => {
+    for (const signal of signals) signal.removeEventListener('abort', follow);
+  };
+  for (const signal of signals) signal.addEventListener('abort', follow);
+  if (signals.some(({ aborted }) => aborted)) follow();
+  return { signal: controller.signal, letGo };
+}
+
 function tell(signal: AbortSignal, listener: Listener, event: Event): void {
   try {
     if (typeof listener === 'function') listener.call(signal, event);

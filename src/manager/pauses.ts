@@ -8,7 +8,7 @@ const GRID_PER_RENEWAL = 10;
 const SAME_POINT = 0.05;
 const SHORTEST_POLL_SECONDS = 0.02;
 
-/** By the monotonic clock, which timers go by. What the clock since boot says more is noticed by the suspension watch. */
+/** By the monotonic clock, which timers go by. A deadline that the clock since boot reaches first is the suspension watch's. */
 export function millisecondsToDeadline({ deadline }: KeeperContext, clock: Clock): number {
   return Math.max(0, deadline!.monotonicSeconds - clock.monotonicSeconds()) * 1000;
 }

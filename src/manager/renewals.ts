@@ -8,7 +8,10 @@ import { deadlineAfter, laterOf, momentOf, secondsLeft } from './worker-deadline
 
 /** The largest request. */
 const MAX_BATCH = 1000;
-/** A request ends before the last of its leases does, so that no renewal is on its way when its lease is given up. */
+/**
+ * A request ends before the last of its leases does. Those that end sooner are given up with the request on its way, and
+ * what the store extends then is given back.
+ */
 const SHARE_OF_WHAT_IS_LEFT = 0.9;
 
 interface Waiting {

@@ -1,6 +1,7 @@
 /** One request to the store, with an end: what comes of it is an answer or an error of this package. */
 import type { Clock } from '../clock.ts';
 import { isLeaseError, OutcomeUnknownError } from '../errors.ts';
+import { LongTimer } from './actor-clock.ts';
 
 /** Takes what is to happen when nobody waits for the answer any more. */
 export type OnStop = (stop: () => void) => void;
@@ -35,9 +36,9 @@ export function request<Answer>(
     };
     const end = (): void => {
       waiting = false;
-      cancelTimer();
+      timer.cancel();
     };
-    const cancelTimer = clock.after(timeoutSeconds, () => giveUp(`No answer within ${timeoutSeconds} s`));
+    const timer = new LongTimer(clock, timeoutSeconds, () => giveUp(`No answer within ${timeoutSeconds} s`));
     onStop?.(() => giveUp('The request was given up before its answer'));
     const sending = sent(send, controller.signal);
     sending.then(

@@ -20,7 +20,10 @@ export interface LeaseManagerOptions {
   readonly workerId?: string | undefined;
   /** Whether leases are renewed while they are held. Without it `lease.renew()` is the caller's part. @default true */
   readonly autoRenew?: boolean | undefined;
-  /** A renewal is due so long after the last good request was sent. @default ttlSeconds / 3 */
+  /**
+   * A renewal is due so long after the last good request was sent, or up to a tenth of that earlier. After a slow answer
+   * it waits for a quarter of that. @default ttlSeconds / 3
+   */
   readonly renewSeconds?: number | undefined;
   /** How long one request may wait for its answer. @default ttlSeconds / 6 */
   readonly requestTimeoutSeconds?: number | undefined;

@@ -1,28 +1,29 @@
 import type { Clock } from '../clock.ts';
 
 const LOOK_EVERY_SECONDS = 1;
-/** Beyond what the coarser clock cannot tell. */
-const JUMP_SECONDS = 0.25;
+/** Node has no shorter timer. */
+const SHORTEST_SECONDS = 0.001;
 
 /**
- * Notices that the machine was suspended. Timers go by the monotonic clock, which stood still meanwhile, so that each would
- * fire as late as the machine slept; the clock since boot went on. Then everybody looks at the clocks at once.
+ * Notices what a suspension of the machine did to deadlines. Timers go by the monotonic clock, which stood still meanwhile,
+ * so that each would fire as late as the machine slept; the clock since boot went on.
+ *
+ * It looks each second, so within a second of waking, and from then on at the deadlines themselves. One timer does for all
+ * leases.
  */
 export class SuspensionWatch {
   readonly #clock: Clock;
-  readonly #onSuspension: () => void;
+  readonly #look: () => number;
   #cancel: (() => void) | null = null;
-  /** How far the clocks were apart when they were last read. Kept between holds: an old reading can only find too much. */
-  #offset: number;
 
-  constructor(clock: Clock, onSuspension: () => void) {
+  /** @param look - looks at every lease, and gives the seconds to the next deadline that no timer will notice. */
+  constructor(clock: Clock, look: () => number) {
     this.#clock = clock;
-    this.#onSuspension = onSuspension;
-    this.#offset = this.#read();
+    this.#look = look;
   }
 
   start(): void {
-    if (this.#cancel === null) this.#arm();
+    if (this.#cancel === null) this.#arm(LOOK_EVERY_SECONDS);
   }
 
   stop(): void {
@@ -30,17 +31,12 @@ export class SuspensionWatch {
     this.#cancel = null;
   }
 
-  #arm(): void {
-    this.#cancel = this.#clock.after(LOOK_EVERY_SECONDS, () => {
-      this.#arm();
-      const offset = this.#read();
-      const jumped = Math.abs(offset - this.#offset) > JUMP_SECONDS;
-      this.#offset = offset;
-      if (jumped) this.#onSuspension();
+  #arm(seconds: number): void {
+    this.#cancel?.();
+    this.#cancel = this.#clock.after(seconds, () => {
+      const soonest = this.#look();
+      // The look may have ended the last lease.
+      if (this.#cancel !== null) this.#arm(Math.min(LOOK_EVERY_SECONDS, Math.max(SHORTEST_SECONDS, soonest)));
     });
-  }
-
-  #read(): number {
-    return this.#clock.bootSeconds() - this.#clock.monotonicSeconds();
   }
 }

@@ -1,12 +1,6 @@
 import type { KeeperContext, KeeperInput, KeeperTimes } from '../../machines/keeper.types.ts';
 import type { Clock } from '../clock.ts';
-import {
-  isLeaseError,
-  LeaseLostError,
-  LeaseNotAvailableError,
-  OutcomeUnknownError,
-  StoreUnavailableError,
-} from '../errors.ts';
+import { isLeaseError, LeaseNotAvailableError, OutcomeUnknownError, StoreUnavailableError } from '../errors.ts';
 import type { Holder } from '../errors.ts';
 import type { Emitter } from '../events.ts';
 import type { Inspector } from '../inspect/quiet-inspector.ts';
@@ -24,6 +18,7 @@ import type { ManagerEvents } from './manager-events.ts';
 import { referenceOf, Renewals } from './renewals.ts';
 import { SuspensionWatch } from './suspension-watch.ts';
 import { WakeUps } from './wake-ups.ts';
+import { momentOf, secondsToUnnoticed } from './worker-deadline.ts';
 
 /** A run that is asked for, held, or given back. */
 interface Tenure {
@@ -66,7 +61,7 @@ export class Tenures {
     this.#watch = new SuspensionWatch(clock, () => this.#lookAtClocks());
   }
 
-  /** Who has the run here, or null. */
+  /** Who has the run here, or null. While it is only asked for, the token is 0. */
   holderOf(runId: string): Holder | null {
     const tenure = this.#tenures.get(runId);
     if (tenure === undefined) return null;
@@ -104,17 +99,17 @@ export class Tenures {
 
   /** Runs the work under the lease. Until it has settled the run stays taken here, also when the lease was lost. */
   async hold<Result>(lease: HeldLease, work: Work<Result>): Promise<Awaited<Result>> {
-    const tenure = this.#tenures.get(lease.runId);
-    // Closed, or lost, before the work could begin.
-    if (tenure?.lease !== lease) throw lease.loss ?? new LeaseLostError(lease, 'released');
-    const holding = runUnder(lease, work);
-    tenure.work = holding.then(
-      () => undefined,
-      () => undefined,
-    );
+    // It may have ended before the work could begin: a listener released it, or the manager was closed.
+    lease.assertHeld();
+    // A lease that is held is here until its end.
+    const tenure = this.#tenures.get(lease.runId)!;
+    let settled = (): void => undefined;
+    // Before the work begins: it may close the manager, or lose its lease, before it awaits anything.
+    tenure.work = new Promise((resolve) => (settled = resolve));
     try {
-      return await holding;
+      return await runUnder(lease, work);
     } finally {
+      settled();
       this.#remove(lease.runId, tenure);
     }
   }
@@ -153,8 +148,17 @@ export class Tenures {
     if (this.#tenures.size === 0) this.#onEmpty?.();
   }
 
-  #lookAtClocks(): void {
-    for (const { lease } of this.#tenures.values()) void lease?.loss;
+  /** Ends what has reached its deadline on either clock. Gives the seconds to the next deadline that no timer will notice. */
+  #lookAtClocks(): number {
+    const now = momentOf(this.#clock);
+    let soonest = Infinity;
+    for (const { lease, keeper } of this.#tenures.values()) {
+      if (lease === null) continue;
+      const unnoticed = secondsToUnnoticed(keeper.context.deadline!, now);
+      if (unnoticed <= 0) void lease.loss;
+      else soonest = Math.min(soonest, unnoticed);
+    }
+    return soonest;
   }
 
   /** The store extended a lease that had ended here. It is given back, though not while its work still runs. */
@@ -170,9 +174,9 @@ export class Tenures {
   }
 }
 
-/** After its work, where there is work. */
+/** After its work, where there is work. Otherwise at once, so that none can begin. */
 async function released({ lease, work }: Tenure): Promise<void> {
-  await work;
+  if (work !== null) await work;
   await lease?.release();
 }
 

@@ -2,6 +2,9 @@
 import type { KeeperTimes, Moment } from '../../machines/keeper.types.ts';
 import type { Clock } from '../clock.ts';
 
+/** Readings of the clock since boot are in steps: so far apart the two clocks are by reading alone. */
+const BOOT_STEP_SECONDS = 0.01;
+
 /** Now, on both clocks. */
 export function momentOf(clock: Clock): Moment {
   return { monotonicSeconds: clock.monotonicSeconds(), bootSeconds: clock.bootSeconds() };
@@ -24,4 +27,14 @@ export function laterOf(one: Moment, other: Moment): Moment {
 /** What is left, by the clock that says less: 0 or below once either has reached the deadline. */
 export function secondsLeft(deadline: Moment, clock: Clock): number {
   return Math.min(deadline.monotonicSeconds - clock.monotonicSeconds(), deadline.bootSeconds - clock.bootSeconds());
+}
+
+/**
+ * What is left, where the clock since boot comes to the deadline first, as after a suspension: timers go by the monotonic
+ * clock, and would come too late. `Infinity` where a timer comes in time.
+ */
+export function secondsToUnnoticed(deadline: Moment, now: Moment): number {
+  const byTimers = deadline.monotonicSeconds - now.monotonicSeconds;
+  const byBoot = deadline.bootSeconds - now.bootSeconds;
+  return byTimers - byBoot > BOOT_STEP_SECONDS ? byBoot : Infinity;
 }

@@ -208,6 +208,25 @@ describe('acquiring', () => {
     await leases.hold('run-1', {}, () => undefined);
   });
 
+  it('AQ10. What is refused because this manager still asks for the run says that, and names no token', async () => {
+    const { store, leases, rival } = bench();
+    const other = await rival();
+    const abort = new AbortController();
+    const first = leases.acquire('run-1', { waitSeconds: 60, signal: abort.signal });
+    await settle();
+    await assert.rejects(leases.acquire('run-1'), (error: LeaseNotAvailableError) => {
+      assert.match(error.message, /this manager is asking for it already/);
+      assert.equal(error.holder.fencingToken, 0);
+      return true;
+    });
+    abort.abort(new Error('enough'));
+    await assert.rejects(first, { message: 'enough' });
+    await store.inner.release(other!);
+    const lease = await leases.acquire('run-1');
+    await assert.rejects(leases.acquire('run-1'), { message: /\(token 2\): this manager has it already/ });
+    await lease.release();
+  });
+
   it('C16 an ask that was given up and comes late ends no newer hold of the same worker', async () => {
     const { store, leases, rival } = bench();
     const arrives = gate();

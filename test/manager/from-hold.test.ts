@@ -1,8 +1,10 @@
+import { getEventListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { createActor, setup, toPromise } from 'xstate';
 import type { FromHoldWork } from '../../src/index.ts';
 import { fromHold, LeaseManager, MemoryStore } from '../../src/index.ts';
+import { gate } from './bench.ts';
 
 const input = { runId: 'job-42' };
 
@@ -133,5 +135,56 @@ describe('a hold inside a machine of the user’s own', () => {
     await stopped;
     while ((await store.read('job-42'))?.state !== 'free') await sleep(5);
     expect(actor.getSnapshot().value).toBe('cancelled');
+  });
+
+  for (const [what, end] of [
+    ['the loss of its lease', (store: MemoryStore) => store.revoke('job-42', { by: 'operator', reason: 'stuck' })],
+    ['the end of its actor', (_: MemoryStore, stop: () => void) => stop()],
+  ] as const) {
+    it(`a listener of the work’s signal that throws at ${what} costs a warning, and no process`, async () => {
+      await using store = new MemoryStore();
+      await using leases = new LeaseManager(store, { ttlSeconds: 1.5 });
+      const warnings: string[] = [];
+      const note = ({ message }: Error): void => void warnings.push(message);
+      process.on('warning', note);
+      const working = gate();
+      const stopped = gate();
+      const machine = machineOf(leases, ({ signal }) => {
+        signal.addEventListener('abort', () => {
+          stopped.open();
+          throw new Error('of a careless listener');
+        });
+        working.open();
+        return stopped.opened;
+      });
+      const actor = createActor(machine).start();
+      await working.opened;
+      await end(store, () => actor.send({ type: 'cancel' }));
+      await stopped.opened;
+      await sleep(0);
+      process.off('warning', note);
+      expect(warnings.join()).toContain('of a careless listener');
+    });
+  }
+
+  it('the work’s signal has the reason of the one that aborted first, and follows neither once the work has settled', async () => {
+    await using store = new MemoryStore();
+    await using leases = new LeaseManager(store, { ttlSeconds: 1.5 });
+    const followed: AbortSignal[] = [];
+    const observed: Pick<LeaseManager, 'hold'> = {
+      hold: (runId, options, work) => {
+        followed.push(options.signal!);
+        return leases.hold(runId, options, work);
+      },
+    };
+    const job = fromHold(observed, async ({ lease, signal }) => {
+      followed.push(lease.signal);
+      await store.revoke('job-42', { by: 'operator', reason: 'stuck' });
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+      expect(signal.reason).toBe(lease.loss);
+    });
+    const output = await toPromise(createActor(job, { input }).start());
+    expect(output.status).toBe('lost');
+    expect(followed.map((signal) => getEventListeners(signal, 'abort').length)).toEqual([0, 0]);
   });
 });
