@@ -48,8 +48,8 @@ export type PersistedRegistry = Snapshot<undefined> & {
 export type RegistryActorRef = ActorRef<RegistrySnapshot, RegistryEvent>;
 
 /**
- * The registry as actor logic, to `createActor`, `invoke` or `spawn`. It starts no timer and reads no clock: what a call
- * needs to know of the time comes with its event.
+ * The registry as actor logic. It starts no timer and reads no clock: what a call needs to know of the time comes with its
+ * event. It takes a call as it comes, and leaves the answer in its snapshot: who checks the call also replies to it.
  */
 export const registryLogic: ActorLogic<RegistrySnapshot, RegistryEvent, RegistryInput> = {
   config: {
@@ -60,16 +60,13 @@ export const registryLogic: ActorLogic<RegistrySnapshot, RegistryEvent, Registry
   getInitialSnapshot: (scope, { ttlSeconds, reacquire = 'refuse', watched = watchAll }) =>
     active(new RegistryRuns(scope, { ttlSeconds, reacquire, watched })),
 
-  transition: (snapshot, event: RegistryEvent | { readonly type: 'xstate.stop' }, scope) => {
+  transition: (snapshot, event: RegistryEvent | { readonly type: 'xstate.stop' }) => {
     const { runs } = snapshot;
     if (event.type === 'xstate.stop') {
       runs.stop();
       return { ...snapshot, status: 'stopped' } as RegistrySnapshot;
     }
-    const answer = answerTo(runs, event);
-    const { replyTo } = event;
-    if (replyTo !== undefined && answer !== undefined) scope.defer(() => replyTo.send(answer));
-    return active(runs, answer);
+    return active(runs, answerTo(runs, event));
   },
 
   getPersistedSnapshot: ({ runs }) => persistedRegistry(runs.toRecord()),

@@ -1,24 +1,16 @@
 import type { LeaseActorRef } from '../../machines/lease.logic.ts';
+import type { RegistryCaller } from '../../machines/registry.caller.ts';
 import type { RegistryAnswer, RegistryEvent, RegistryRecord } from '../../machines/registry.events.ts';
 import type { RegistryActorRef } from '../../machines/registry.logic.ts';
 import { Emitter } from '../events.ts';
 import type { Inspector } from '../inspect/quiet-inspector.ts';
 import type { Lease, Reacquire } from '../lease.ts';
-import {
-  checkDuration,
-  checkFencingToken,
-  checkFunction,
-  checkName,
-  checkNow,
-  checkObject,
-  checkOneOf,
-  checkString,
-} from '../options.ts';
-import { checkLifetime } from './registry-actor.ts';
-import { RegistryCaller } from './registry-caller.ts';
+import { checkDuration, checkFunction, checkName, checkObject, checkOneOf } from '../options.ts';
+import { checkCall } from './registry-checks.ts';
 import type { RegistryEvents } from './registry-events.ts';
 import { emitAnswer } from './registry-events.ts';
 import { readRecord } from './registry-record.ts';
+import { startRegistry } from './start-registry.ts';
 
 /** How a registry is made. */
 export interface LeaseRegistryOptions {
@@ -50,14 +42,16 @@ export class LeaseRegistry {
   readonly #caller: RegistryCaller;
   readonly #emitter = new Emitter<RegistryEvents>();
 
-  /** @throws TypeError or RangeError that names the option, what was expected and what came. */
-  constructor(options: LeaseRegistryOptions) {
+  /**
+   * @param record - for `from` alone.
+   * @throws TypeError or RangeError that names the option, what was expected and what came.
+   */
+  constructor(options: LeaseRegistryOptions, record?: RegistryRecord) {
     checkObject('options', options);
     const { ttlSeconds, reacquire = 'refuse', inspect } = options;
     checkDuration('ttlSeconds', ttlSeconds);
     checkOneOf('reacquire', reacquire, ['refuse', 'extend']);
-    const record = options instanceof Restored ? options.record : undefined;
-    this.#caller = new RegistryCaller({ ttlSeconds, reacquire, inspect, record });
+    this.#caller = startRegistry({ ttlSeconds, reacquire, inspect, record });
   }
 
   /**
@@ -67,7 +61,9 @@ export class LeaseRegistry {
    * @throws TypeError or RangeError for a record that is cut short, of a newer version, or contradicts itself.
    */
   static from(json: unknown, options: Pick<LeaseRegistryOptions, 'inspect'> = {}): LeaseRegistry {
-    return new LeaseRegistry(new Restored(readRecord(json), options.inspect));
+    const record = readRecord(json);
+    const { ttlSeconds, reacquire } = record;
+    return new LeaseRegistry({ ttlSeconds, reacquire, inspect: options.inspect }, record);
   }
 
   /**
@@ -79,9 +75,6 @@ export class LeaseRegistry {
    * @see rules R1, R2, R3 and R8 in `machines/lease.machine.ts`
    */
   acquire(runId: string, workerId: string, now: number): Lease | null {
-    checkName('runId', runId);
-    checkName('workerId', workerId);
-    this.#checkLifetime(now);
     const answer = this.#ask({ type: 'lease.acquire', runId, workerId, now });
     if (answer.type === 'lease.granted') return answer.lease;
     if (answer.type === 'lease.exhausted') throw new RangeError('No fencing token is left after 2^53 - 1');
@@ -96,9 +89,6 @@ export class LeaseRegistry {
    * @see rules R4 and R5 in `machines/lease.machine.ts`
    */
   heartbeat(leaseId: string, fencingToken: number, now: number): boolean {
-    checkString('leaseId', leaseId);
-    checkFencingToken('fencingToken', fencingToken);
-    this.#checkLifetime(now);
     return this.#ask({ type: 'lease.heartbeat', leaseId, fencingToken, now }).type === 'lease.renewed';
   }
 
@@ -108,10 +98,6 @@ export class LeaseRegistry {
    * @param now - seconds on the caller's clock.
    */
   validate(runId: string, leaseId: string, fencingToken: number, now: number): boolean {
-    checkName('runId', runId);
-    checkString('leaseId', leaseId);
-    checkFencingToken('fencingToken', fencingToken);
-    checkNow('now', now);
     return this.#ask({ type: 'lease.validate', runId, leaseId, fencingToken, now }).type === 'lease.valid';
   }
 
@@ -121,8 +107,6 @@ export class LeaseRegistry {
    * @see rules R6 and R9 in `machines/lease.machine.ts`
    */
   release(leaseId: string, fencingToken: number): boolean {
-    checkString('leaseId', leaseId);
-    checkFencingToken('fencingToken', fencingToken);
     return this.#ask({ type: 'lease.release', leaseId, fencingToken }).type === 'lease.released';
   }
 
@@ -134,7 +118,6 @@ export class LeaseRegistry {
    * @see rule R7 in `machines/lease.machine.ts`
    */
   expire(now: number): Lease[] {
-    checkNow('now', now);
     const answer = this.#ask({ type: 'lease.expire', now });
     return answer.type === 'lease.lapsed' ? [...answer.leases] : [];
   }
@@ -183,33 +166,9 @@ export class LeaseRegistry {
   }
 
   #ask(event: RegistryEvent): RegistryAnswer {
+    checkCall(event, this.#caller.runs);
     const answer = this.#caller.ask(event);
     if (this.#emitter.observed) emitAnswer(this.#emitter, answer);
     return answer;
-  }
-
-  #checkLifetime(now: number): void {
-    checkNow('now', now);
-    const { ttlSeconds, latestNow } = this.#caller.runs;
-    checkLifetime(Math.max(now, latestNow), ttlSeconds);
-  }
-}
-
-/** Options that carry the record of an earlier registry. */
-class Restored implements LeaseRegistryOptions {
-  readonly record: RegistryRecord;
-  readonly inspect: Inspector | undefined;
-
-  constructor(record: RegistryRecord, inspect: Inspector | undefined) {
-    this.record = record;
-    this.inspect = inspect;
-  }
-
-  get ttlSeconds(): number {
-    return this.record.ttlSeconds;
-  }
-
-  get reacquire(): Reacquire {
-    return this.record.reacquire;
   }
 }

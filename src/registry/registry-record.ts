@@ -1,3 +1,4 @@
+import { isExpired, leaseIdOf } from '../../machines/lease.rules.ts';
 import type { LeaseEntry, RegistryRecord } from '../../machines/registry.events.ts';
 import {
   checkDuration,
@@ -24,15 +25,18 @@ export function readRecord(json: unknown): RegistryRecord {
   checkNextToken(nextToken);
   if (latestNow !== null) checkNow('json.latestNow', latestNow);
   if (!Array.isArray(leases)) throw rangeError('json.leases', 'to be an array', leases);
+  if (latestNow === null && leases.length > 0)
+    throw rangeError('json.latestNow', 'to be a time, as there are leases', latestNow);
   const runs = new Set<string>();
   const tokens = new Set<number>();
-  const entries = leases.map((lease: unknown, index) => readEntry(`json.leases[${index}]`, lease, nextToken));
+  const entries = leases.map((lease: unknown, index) => readEntry(`json.leases[${index}]`, lease));
   for (const { runId, fencingToken } of entries) {
     if (runs.has(runId)) throw rangeError('json.leases', 'to name each run once', runId);
     if (tokens.has(fencingToken)) throw rangeError('json.leases', 'to use each token once', fencingToken);
     runs.add(runId);
     tokens.add(fencingToken);
   }
+  entries.forEach((entry, index) => checkAgrees(`json.leases[${index}]`, entry, nextToken, latestNow ?? 0));
   return { version, ttlSeconds, reacquire, nextToken, latestNow, leases: entries };
 }
 
@@ -41,7 +45,7 @@ function checkNextToken(value: unknown): asserts value is number {
   if (value !== Number.MAX_SAFE_INTEGER + 1) checkFencingToken('json.nextToken', value);
 }
 
-function readEntry(place: string, json: unknown, nextToken: number): LeaseEntry {
+function readEntry(place: string, json: unknown): LeaseEntry {
   checkObject(place, json);
   const entry = json as Partial<Record<keyof LeaseEntry, unknown>>;
   const { runId, workerId, leaseId, fencingToken, expiresAt, acquisitionId, ttlSeconds, state, reported } = entry;
@@ -49,8 +53,6 @@ function readEntry(place: string, json: unknown, nextToken: number): LeaseEntry 
   checkName(`${place}.workerId`, workerId);
   checkString(`${place}.leaseId`, leaseId);
   checkFencingToken(`${place}.fencingToken`, fencingToken);
-  if (fencingToken >= nextToken)
-    throw rangeError(`${place}.fencingToken`, `to be below nextToken ${nextToken}`, fencingToken);
   checkNow(`${place}.expiresAt`, expiresAt);
   if (acquisitionId !== undefined) checkString(`${place}.acquisitionId`, acquisitionId);
   checkDuration(`${place}.ttlSeconds`, ttlSeconds);
@@ -66,4 +68,23 @@ function readEntry(place: string, json: unknown, nextToken: number): LeaseEntry 
     state,
     reported: reported === true,
   };
+}
+
+/** No registry writes down a lease that fails this: its fields agree with each other and with the rest of the record. */
+function checkAgrees(place: string, entry: LeaseEntry, nextToken: number, latestNow: number): void {
+  const { runId, workerId, leaseId, fencingToken, expiresAt, ttlSeconds, state, reported } = entry;
+  if (fencingToken >= nextToken)
+    throw rangeError(`${place}.fencingToken`, `to be below nextToken ${nextToken}`, fencingToken);
+  const ownId = leaseIdOf(runId, workerId, fencingToken);
+  if (leaseId !== ownId) throw rangeError(`${place}.leaseId`, `to be ${JSON.stringify(ownId)}`, leaseId);
+  if (expiresAt > latestNow + ttlSeconds)
+    throw rangeError(
+      `${place}.expiresAt`,
+      `to be at most ${ttlSeconds} seconds after latestNow ${latestNow}`,
+      expiresAt,
+    );
+  if (state === 'expired' && !isExpired(entry, latestNow))
+    throw rangeError(`${place}.state`, `to be 'held', as it expires after latestNow ${latestNow}`, state);
+  if (reported && state === 'held')
+    throw rangeError(`${place}.reported`, 'to be false of a lease that is held', reported);
 }

@@ -1,6 +1,5 @@
-import type { Actor } from 'xstate';
-import { createActor } from 'xstate';
-import type { Granted, RegistryAnswer, RegistryEvent } from '../../machines/registry.events.ts';
+import { RegistryCaller } from '../../machines/registry.caller.ts';
+import type { Granted } from '../../machines/registry.events.ts';
 import { registryLogic } from '../../machines/registry.logic.ts';
 import { StoreUnavailableError } from '../errors.ts';
 import { filterAhead, wantsRun } from '../inspect/inspect-leases.ts';
@@ -14,6 +13,7 @@ import type { Session, SessionOptions } from '../session/session.ts';
 import { openSession } from '../session/session.ts';
 import type { NewestLease } from './lost-reason.ts';
 import { lostReason, names } from './lost-reason.ts';
+import { forwardClock, monotonicNow } from './memory-clock.ts';
 import { MemoryDocuments } from './memory-documents.ts';
 import type { MemoryRow } from './memory-rows.ts';
 import { byBytes, recordOf } from './memory-rows.ts';
@@ -41,7 +41,11 @@ import type {
 
 /** How a memory store is made. */
 export interface MemoryStoreOptions {
-  /** The store's clock, in seconds. @default the process's monotonic clock, counted from the epoch */
+  /**
+   * The store's clock, in seconds. One that goes back counts as the latest seen.
+   *
+   * @default the process's monotonic clock, counted from the epoch
+   */
   readonly now?: (() => number) | undefined;
   /** Gets xstate's inspection events of the registry and its leases. */
   readonly inspect?: Inspector | undefined;
@@ -58,7 +62,7 @@ export class MemoryStore implements FencedStore {
   } as const;
 
   readonly #now: () => number;
-  readonly #registry: Actor<typeof registryLogic>;
+  readonly #caller: RegistryCaller;
   readonly #rows = new Map<string, MemoryRow>();
   readonly #changes = new RunChanges();
   readonly #documents = new MemoryDocuments((runId) => this.#newestLease(runId));
@@ -66,8 +70,9 @@ export class MemoryStore implements FencedStore {
 
   constructor({ now = monotonicNow, inspect }: MemoryStoreOptions = {}) {
     checkFunction('now', now);
-    this.#now = now;
-    this.#registry = createActor(registryLogic, {
+    this.#now = forwardClock(now);
+    // The rows have to agree with the registry, so what others send to its actor changes nothing.
+    this.#caller = new RegistryCaller(registryLogic, {
       id: 'registry',
       input: {
         ttlSeconds: 30,
@@ -76,9 +81,8 @@ export class MemoryStore implements FencedStore {
       },
       ...(inspect && { inspect: quietInspector(inspect) }),
     });
-    if (inspect) filterAhead(this.#registry, inspect);
-    this.#registry.subscribe({ error: () => undefined });
-    this.#registry.start();
+    if (inspect) filterAhead(this.#caller.actor, inspect);
+    this.#caller.actor.start();
   }
 
   async acquire(request: AcquireRequest, options?: CallOptions): Promise<AcquireResult> {
@@ -86,7 +90,15 @@ export class MemoryStore implements FencedStore {
     this.#checkOpen(options);
     const { runId, workerId, acquisitionId, ttlSeconds, reacquire } = request;
     const now = this.#now();
-    const answer = this.#ask({ type: 'lease.acquire', runId, workerId, acquisitionId, ttlSeconds, reacquire, now });
+    const answer = this.#caller.ask({
+      type: 'lease.acquire',
+      runId,
+      workerId,
+      acquisitionId,
+      ttlSeconds,
+      reacquire,
+      now,
+    });
     switch (answer.type) {
       case 'lease.granted':
         return { status: 'granted', lease: this.#keep(answer, request, now), extended: answer.extended };
@@ -120,8 +132,9 @@ export class MemoryStore implements FencedStore {
     this.#checkOpen(options);
     const row = this.#rows.get(runId);
     if (row === undefined || row.released) return null;
+    const at = this.#now();
     this.#free(row);
-    row.revoked = { by: why.by, reason: why.reason, at: this.#now() };
+    row.revoked = { by: why.by, reason: why.reason, at };
     const { acquisitionId: _, ...lease } = row.lease;
     return lease;
   }
@@ -174,7 +187,7 @@ export class MemoryStore implements FencedStore {
     if (this.#closed) return;
     this.#closed = true;
     this.#changes.close();
-    this.#registry.stop();
+    this.#caller.actor.stop();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -184,11 +197,6 @@ export class MemoryStore implements FencedStore {
   #checkOpen(options?: CallOptions): void {
     if (this.#closed) throw new StoreUnavailableError('The memory store was closed');
     options?.signal?.throwIfAborted();
-  }
-
-  #ask(event: RegistryEvent): RegistryAnswer {
-    this.#registry.send(event);
-    return this.#registry.getSnapshot().answer!;
   }
 
   /** The row of a grant. A worker's own live lease, extended, keeps the moment at which it began. */
@@ -204,7 +212,14 @@ export class MemoryStore implements FencedStore {
     const row = this.#rows.get(lease.runId);
     if (row !== undefined && names(lease, row.lease)) {
       const { leaseId, fencingToken, acquisitionId } = row.lease;
-      const answer = this.#ask({ type: 'lease.heartbeat', leaseId, fencingToken, acquisitionId, ttlSeconds, now });
+      const answer = this.#caller.ask({
+        type: 'lease.heartbeat',
+        leaseId,
+        fencingToken,
+        acquisitionId,
+        ttlSeconds,
+        now,
+      });
       if (answer.type === 'lease.renewed') {
         row.lease = { ...row.lease, expiresAt: answer.lease.expiresAt, ttlSeconds };
         return { status: 'renewed', expiresAt: answer.lease.expiresAt };
@@ -220,12 +235,8 @@ export class MemoryStore implements FencedStore {
 
   #free(row: MemoryRow): void {
     const { runId, leaseId, fencingToken, acquisitionId } = row.lease;
-    this.#ask({ type: 'lease.release', leaseId, fencingToken, acquisitionId });
+    this.#caller.ask({ type: 'lease.release', leaseId, fencingToken, acquisitionId });
     row.released = true;
     this.#changes.tell(runId);
   }
-}
-
-function monotonicNow(): number {
-  return (performance.timeOrigin + performance.now()) / 1000;
 }

@@ -128,12 +128,43 @@ describe('a registry inside a machine of the user’s own', () => {
     expect(JSON.stringify((registry as Actor<typeof registryLogic>).getPersistedSnapshot())).toContain('worker-a');
   });
 
-  it('A2 is not restored from a record that contradicts itself, which would issue a token twice', () => {
+  /** What a parent wrote down, with a record that would issue token 1 twice. */
+  function contradictory() {
     const { parent } = startAndAcquire();
-    const persisted = JSON.stringify(parent.getPersistedSnapshot()).replace('"nextToken":2', '"nextToken":1');
-    const restored = createActor(machine, { snapshot: JSON.parse(persisted) }).start();
-    const snapshot = restored.getSnapshot().children.registry!.getSnapshot();
-    expect(snapshot.status).toBe('error');
-    expect(String(snapshot.error)).toContain('nextToken');
+    return JSON.parse(JSON.stringify(parent.getPersistedSnapshot()).replace('"nextToken":2', '"nextToken":1'));
+  }
+
+  it('A2 is not restored from a record that contradicts itself, which is an error of its parent', () => {
+    const errors: unknown[] = [];
+    const restored = createActor(machine, { snapshot: contradictory() });
+    restored.subscribe({ error: (error) => void errors.push(error) });
+    restored.start();
+    expect(restored.getSnapshot().status).toBe('error');
+    expect(errors.map(String)).toEqual([expect.stringContaining('nextToken 1')]);
+  });
+
+  it('A2 lets a parent with `onError` go on without the registry that could not be restored', () => {
+    const careful = setup({ actors: { registry: registryLogic } }).createMachine({
+      initial: 'working',
+      states: {
+        working: { invoke: { src: 'registry', id: 'registry', input: { ttlSeconds: 10 }, onError: 'broken' } },
+        broken: {},
+      },
+    });
+    const restored = createActor(careful, { snapshot: { ...contradictory(), value: 'working' } }).start();
+    expect(restored.getSnapshot()).toMatchObject({ status: 'active', value: 'broken', children: {} });
+  });
+
+  it('A2 is written down as it was found, where it could not be restored', () => {
+    const snapshot = contradictory();
+    expect(createActor(machine, { snapshot }).getPersistedSnapshot()).toMatchObject({ children: snapshot.children });
+    const alone = createActor(registryLogic, {
+      snapshot: snapshot.children.registry.snapshot,
+      input: { ttlSeconds: 10 },
+    });
+    alone.subscribe({ error: () => undefined });
+    alone.start();
+    expect(alone.getSnapshot().status).toBe('error');
+    expect(alone.getPersistedSnapshot()).toEqual(snapshot.children.registry.snapshot);
   });
 });

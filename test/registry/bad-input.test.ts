@@ -90,6 +90,22 @@ describe('I bad input to the registry is refused by name, and changes nothing', 
     for (const [argument, json] of wrong) expectRefusal(argument, json, (value) => LeaseRegistry.from(value));
   });
 
+  it.each([
+    ['state', { state: 'expired' }],
+    ['leaseId', { leaseId: 'run-1:worker-b:1' }],
+    ['expiresAt', { expiresAt: 100 }],
+    ['reported', { reported: true }],
+  ])('A2 A4 a record is refused whose lease contradicts itself in its %s', (field, wrong) => {
+    const { leases, ...record } = registry.toJSON();
+    const json = { ...record, leases: [{ ...leases[0], ...wrong }] };
+    expectRefusal(`json.leases[0].${field}`, json, (value) => LeaseRegistry.from(value), RangeError);
+  });
+
+  it('A2 A4 a record is refused that has leases and has seen no time', () => {
+    const json = { ...registry.toJSON(), latestNow: null };
+    expectRefusal('json.latestNow', json, (value) => LeaseRegistry.from(value), RangeError);
+  });
+
   it('I a record with unknown fields and a run called __proto__ is read', () => {
     const original = new LeaseRegistry({ ttlSeconds: 10 });
     original.acquire('__proto__', 'worker-a', 0);
