@@ -148,15 +148,22 @@ export class Tenures {
     if (this.#tenures.size === 0) this.#onEmpty?.();
   }
 
-  /** Ends what has reached its deadline on either clock. Gives the seconds to the next deadline that no timer will notice. */
+  /**
+   * Ends what has reached its deadline on either clock, and renews what was overslept, as the timer of its renewal is late,
+   * too. Gives the seconds to the next deadline that no timer will notice.
+   */
   #lookAtClocks(): number {
     const now = momentOf(this.#clock);
     let soonest = Infinity;
     for (const { lease, keeper } of this.#tenures.values()) {
       if (lease === null) continue;
       const unnoticed = secondsToUnnoticed(keeper.context.deadline!, now);
-      if (unnoticed <= 0) void lease.loss;
-      else soonest = Math.min(soonest, unnoticed);
+      if (unnoticed <= 0) {
+        void lease.loss;
+        continue;
+      }
+      if (unnoticed < Infinity && keeper.context.autoRenew) keeper.send({ type: 'renew' });
+      soonest = Math.min(soonest, unnoticed);
     }
     return soonest;
   }

@@ -45,6 +45,21 @@ describe('a lease of a machine that was suspended', () => {
     assert.equal(clock.armed, 0);
   });
 
+  it('B26 a lease that was resumed in time is renewed within a second, though its timer would come too late', async () => {
+    const { clock, store, leases, news } = bench();
+    const lease = await leases.acquire('run-1');
+    await clock.advance(2);
+    clock.suspend(20);
+    await clock.advance(1);
+    assert.deepEqual(news, ['granted', 'renewed']);
+    assert.equal(store.count('renew'), 1);
+    await clock.advance(BELIEVED);
+    assert.ok(lease.remainingSeconds() > 0);
+    assert.equal(store.count('renew'), 3, 'and each third of its ttl from then on');
+    await lease.release();
+    assert.equal(clock.armed, 0);
+  });
+
   it('C2 each lease ends at its own deadline after two suspensions, one of them too short to leap out', async () => {
     const { clock, leases } = bench({ autoRenew: false });
     const first = abortOf(await leases.acquire('run-1'), clock);
