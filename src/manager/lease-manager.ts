@@ -32,7 +32,8 @@ export interface TryAcquireOptions {
    * What an acquire gets that finds a live lease of the same worker id, from an earlier process for one. With `'extend'` it
    * takes that over at once, token and all, and the older handle ends. But then an ask of this worker's that was given up,
    * and comes late, ends its newer lease in the same way, which the worker learns at its next renewal only: until then
-   * another worker may have the run. Fenced writes are safe all the while. @default 'refuse': it waits for the expiry
+   * another worker may have the run. The fence goes with that late ask: it passes the older handle once more, and refuses
+   * the newer one. @default 'refuse': it waits for the expiry
    */
   readonly reacquire?: Reacquire | undefined;
 }

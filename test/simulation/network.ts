@@ -1,6 +1,6 @@
 /** A worker's way to the store: requests and replies that are late, lost or doubled, and a store that is away at times. */
 import { OutcomeUnknownError, StoreUnavailableError } from '../../src/errors.ts';
-import type { LeaseRef } from '../../src/lease.ts';
+import type { LeaseRef, StoredLease } from '../../src/lease.ts';
 import type { MemoryStore } from '../../src/stores/memory.ts';
 import type {
   AcquireRequest,
@@ -25,6 +25,8 @@ export interface NetworkOptions extends StoreFault {
   readonly ttlSeconds: number;
   /** Moments worth hitting exactly: an expiry, a worker's deadline. */
   readonly moments: () => readonly number[];
+  /** Told of every grant, whether or not its answer arrives. */
+  readonly onGranted: (lease: StoredLease) => void;
   /** Whether anything goes wrong at all. */
   readonly isCalm: () => boolean;
 }
@@ -44,7 +46,10 @@ export class Network implements LeaseStore {
       const known = this.#remembered.get(request.acquisitionId);
       if (answersRepeatsFromMemory && known !== undefined) return known;
       const answer = await store.acquire(request);
-      if (answer.status === 'granted') this.#remembered.set(request.acquisitionId, answer);
+      if (answer.status === 'granted') {
+        this.#remembered.set(request.acquisitionId, answer);
+        this.#options.onGranted(answer.lease);
+      }
       return answer;
     });
   }

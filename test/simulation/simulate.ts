@@ -116,6 +116,8 @@ class Site {
       answersRepeatsFromMemory,
       isCalm: () => this.#isCalm,
       moments: () => this.#moments(),
+      // An acquire that comes late takes over from a newer handle of its worker: it is the newest then, once more.
+      onGranted: ({ runId, acquisitionId }) => this.#written.get(runId)?.ended.delete(acquisitionId),
     });
     const workerId = reacquire === 'extend' ? `worker-${place % 2}` : undefined;
     const manager = new LeaseManager(network, { ttlSeconds: TTL, drift: DRIFT, clock: machine, workerId });
@@ -155,7 +157,7 @@ class Site {
       open.add(manager);
       void manager.close().then(() => open.delete(manager));
     }
-    await world.run(world.now + 3 * TTL);
+    await world.run(world.now + 6 * TTL);
     if (open.size > 0) this.#figures.wrong.push(`${open.size} managers do not close`);
     for (const machine of this.#managers.keys()) {
       if (!machine.isDead && machine.armed > 0) this.#figures.wrong.push(`${machine.armed} timers are left`);
@@ -200,7 +202,7 @@ class Site {
       } catch (error) {
         this.#judge(error);
       }
-      await sleep(world.between(0, 0.5));
+      if (!this.#isOver) await sleep(world.between(0, 0.5));
     }
   }
 
@@ -239,7 +241,7 @@ class Site {
     }
   }
 
-  /** Stale is what comes after a newer token, or after another acquisition that came after this one's own. */
+  /** Stale is what comes after a newer token, or after another acquisition that was granted after this one. */
   #accept({ runId, fencingToken: token, acquisitionId }: HeldLease): void {
     this.#figures.writes += 1;
     const written = this.#written.get(runId) ?? { newest: 0, last: '', ended: new Set() };
