@@ -66,7 +66,12 @@ function writesBy(store, client, pool) {
   const bulk = (table) => () => client.query(`UPDATE ${table} SET n = n + 1, token = 1`);
   return [
     { what: 'a transaction, store.transaction', fenced: whole, plain: wholePlain, aim: AIM },
-    { what: 'a transaction, store.fence (a round trip more)', fenced: transaction(true), plain: transaction(false) },
+    {
+      what: 'a transaction, store.fence (a round trip more)',
+      fenced: transaction(true),
+      plain: transaction(false),
+      aim: AIM,
+    },
     { what: 'one update, fenced table', fenced: statement('fenced'), plain: update, aim: AIM },
     { what: `${RUNS} rows in one update, fenced table`, fenced: bulk('fenced'), plain: bulk('plain') },
   ];
