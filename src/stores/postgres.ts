@@ -9,7 +9,7 @@ import type { Caller, Row, Rows, Statement } from './postgres/caller.ts';
 import type { OpenedPool } from './postgres/client.ts';
 import { commitValues, documentsOf, openValues, toFenceError } from './postgres/documents.ts';
 import { otherHome } from './postgres/errors.ts';
-import { checkTransaction, fenceTransaction, type FenceHome, type PostgresTransaction } from './postgres/fence.ts';
+import { checkTransaction, fenceTransaction, type PostgresTransaction } from './postgres/fence.ts';
 import { define, fenceTableSql, unfenceTableSql } from './postgres/fence-table.ts';
 import { acquireTurns, releaseTurns } from './postgres/grants.ts';
 import { PostgresListener } from './postgres/listener.ts';
@@ -59,7 +59,7 @@ export class PostgresStore implements FencedStore {
   readonly durability: Durability;
   readonly #opened: OpenedPool;
   readonly #caller: Caller;
-  readonly #home: FenceHome;
+  readonly #home: OpenPostgres['home'];
   readonly #statements: Statements;
   readonly #acquires: Turns<AcquireRequest, AcquireResult>;
   readonly #releases: Turns<ReleaseRequest, boolean>;
@@ -67,16 +67,16 @@ export class PostgresStore implements FencedStore {
   #lost: StateLostError | undefined;
   #closing: Promise<void> | undefined;
 
-  private constructor({ opened, caller, opening, schema, requestTimeoutSeconds, prepare, listen }: OpenPostgres) {
-    this.durability = opening.durability;
+  private constructor({ opened, caller, home, durability, requestTimeoutSeconds, listen }: OpenPostgres) {
+    this.durability = durability;
     this.#opened = opened;
     this.#caller = caller;
-    this.#home = { schema, home: opening.home, prepare };
-    this.#statements = statementsOf({ ...this.#home, lockWait: lockWaitOf(requestTimeoutSeconds) });
+    this.#home = home;
+    this.#statements = statementsOf({ ...home, lockWait: lockWaitOf(requestTimeoutSeconds) });
     const ask = (...call: [Statement, unknown[], CallOptions | undefined]) => this.#ask(...call);
     this.#acquires = acquireTurns(this.#statements, ask);
     this.#releases = releaseTurns(this.#statements, ask);
-    this.#listener = new PostgresListener(opened.pool, schema, { silent: !listen });
+    this.#listener = new PostgresListener(opened.pool, home.schema, { silent: !listen });
   }
 
   /**
@@ -196,7 +196,7 @@ export class PostgresStore implements FencedStore {
   ): Promise<Result> {
     checkTransactionCall(pool, lease, work, options);
     this.#caller.checkOpen();
-    return runTransaction({ pool, lease: { ...lease }, work, isolation: options.isolation }, this.#home);
+    return runTransaction({ pool, lease, work, isolation: options.isolation }, this.#home);
   }
 
   /** Fences a table of the user's in this database, see {@link fenceTableSql}. Repeating it is harmless. */

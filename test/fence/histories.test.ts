@@ -78,15 +78,17 @@ describe('B17 B18 random histories: no write goes back to an older lease, and no
     const pool = openPool(server.url, { max: 40 });
     onTestFinished(() => pool.end());
     await migratePostgres({ pool });
-    await pool.query(
-      'CREATE TABLE entry (run text, place int, id text, token int, acquisition text, PRIMARY KEY (run, place))',
-    );
+    for (const table of ['entry', 'whole']) {
+      await pool.query(
+        `CREATE TABLE ${table} (run text, place int, id text, token int, acquisition text, PRIMARY KEY (run, place))`,
+      );
+    }
     const store = await PostgresStore.open({ pool, listen: false });
     const lapse = (runId: string) =>
       pool.query(`UPDATE lessor.lease SET expires_at = least(expires_at, clock_timestamp()) WHERE run_id = $1`, [
         runId,
       ]);
-    const ways = [sessionWay(store), postgresWay(store, pool)];
+    const ways = [sessionWay(store), postgresWay(store, pool), wholeWay(store, pool)];
     await playAll('PostgreSQL', () => ({ store, ttlSeconds: 60, lapse, ways }), 8);
     await store.close();
   });
@@ -124,28 +126,16 @@ function sqliteWay(store: SqliteStore, database: SqliteDatabase): HistoryHarness
   };
 }
 
+/** In a transaction that the user begins, in any isolation level. */
 function postgresWay(store: PostgresStore, pool: pg.Pool): HistoryHarness['ways'][number] {
-  const entries = async (runId: string): Promise<readonly Entry[]> => {
-    const { rows } = await pool.query('SELECT id, token, acquisition FROM entry WHERE run = $1 ORDER BY place', [
-      runId,
-    ]);
-    return rows as Entry[];
-  };
   return {
-    entries,
-    append: async (lease, { id, token, acquisition }, pause) => {
-      const { client, end } = await openTransaction(pool, ISOLATIONS[id.charCodeAt(0) % 3]!);
+    entries: (runId) => entriesOf(pool, 'entry', runId),
+    append: async (lease, entry, pause) => {
+      const { client, end } = await openTransaction(pool, ISOLATIONS[entry.id.charCodeAt(0) % 3]!);
       try {
         await store.fence(client, lease);
         await pause();
-        const { rows } = await client.query('SELECT count(*)::int AS place FROM entry WHERE run = $1', [lease.runId]);
-        await client.query('INSERT INTO entry VALUES ($1, $2, $3, $4, $5)', [
-          lease.runId,
-          rows[0].place,
-          id,
-          token,
-          acquisition,
-        ]);
+        await insert(client, 'entry', lease.runId, entry);
         await client.query('COMMIT');
       } catch (error) {
         throw (error as { code?: unknown }).code === '40001' ? new ConflictError('', { cause: error }) : error;
@@ -154,4 +144,28 @@ function postgresWay(store: PostgresStore, pool: pg.Pool): HistoryHarness['ways'
       }
     },
   };
+}
+
+/** In one that the store begins. */
+function wholeWay(store: PostgresStore, pool: pg.Pool): HistoryHarness['ways'][number] {
+  return {
+    entries: (runId) => entriesOf(pool, 'whole', runId),
+    append: (lease, entry, pause) =>
+      store.transaction(pool, lease, async (client) => {
+        await pause();
+        await insert(client, 'whole', lease.runId, entry);
+      }),
+  };
+}
+
+async function entriesOf(pool: pg.Pool, table: string, runId: string): Promise<readonly Entry[]> {
+  const text = `SELECT id, token, acquisition FROM ${table} WHERE run = $1 ORDER BY place`;
+  return (await pool.query(text, [runId])).rows as Entry[];
+}
+
+async function insert(client: pg.PoolClient, table: string, runId: string, entry: Entry): Promise<void> {
+  const { id, token, acquisition } = entry;
+  const { rows } = await client.query(`SELECT count(*)::int AS place FROM ${table} WHERE run = $1`, [runId]);
+  const values = [runId, rows[0].place, id, token, acquisition];
+  await client.query(`INSERT INTO ${table} VALUES ($1, $2, $3, $4, $5)`, values);
 }

@@ -1,32 +1,25 @@
 import { StoreUnavailableError } from '../../errors.ts';
 import type { LeaseRef } from '../../lease.ts';
 import { checkObject } from '../../options.ts';
-import { statement, type Row } from './caller.ts';
+import type { Row } from './caller.ts';
 import type { PostgresStatement } from './client.ts';
 import { toFenceError } from './documents.ts';
 import { isUnprepared, otherHome } from './errors.ts';
+import { fenceStatements, keepValues, raiseValues, unprepare, type FenceHome } from './fence-statements.ts';
 
 /** A connection inside a transaction: `pg`'s client, or whatever runs one statement with values on one connection. */
 export interface PostgresTransaction {
   query(text: string, values: unknown[]): Promise<{ readonly rows: ReadonlyArray<Readonly<Record<string, unknown>>> }>;
 }
 
-/** Where the leases are: the quoted schema, and the home that the store was opened on. */
-export interface FenceHome {
-  readonly schema: string;
-  readonly home: string;
-  /** Whether the fence is prepared, where that can do no harm. */
-  readonly prepare: boolean;
-}
-
 /** A client of `pg`, which prepares what has a name, and knows the process that it was told to be connected to. */
 export interface PreparingClient {
   readonly processID?: number | null | undefined;
-  query(statement: PostgresStatement): Promise<{ readonly rows: readonly Row[] }>;
+  query(statement: PostgresStatement): Promise<{ readonly rows: readonly Row[]; readonly rowCount: number | null }>;
 }
 
-/** By the store's home, so that its text is made once. */
-const statements = new WeakMap<FenceHome, PostgresStatement>();
+/** Leases that have raised their fence here, and whether it is worth trying to keep it. */
+const raised = new WeakMap<LeaseRef, boolean>();
 
 /** Connections that were asked where they lead, and whether that is the server itself. A pooler tells of its own process. */
 const directness = new WeakMap<object, boolean>();
@@ -60,26 +53,52 @@ export async function fenceTransaction(tx: PostgresTransaction, lease: LeaseRef,
   try {
     // Refused outside a transaction, where the fence would be gone again before the write came.
     if (statusOf(tx) !== 'T') await tx.query(`LOCK TABLE ${home.schema}.meta IN ACCESS SHARE MODE`, []);
-    row = await ask(tx, home, fenceValues(lease, home));
+    if (mayKeep(tx, lease, home) && (await keep(tx, lease, home))) return;
+    row = await raise(tx, lease, home);
   } catch (error) {
     throw toTransactionError(error, lease);
   }
   checkPlace(row, home);
+  noteRaised(lease);
 }
 
-async function ask(tx: PostgresTransaction, home: FenceHome, values: unknown[]): Promise<Row | undefined> {
-  const { text, name } = fenceStatement(home);
+/** Whether the connection can be asked to keep the fence, and the lease has raised it. */
+export function mayKeep(client: object, lease: LeaseRef, home: FenceHome): boolean {
+  return raised.get(lease) === true && isDirect(client) && fenceStatements(home).keep.name !== undefined;
+}
+
+/** Where keeping it was in vain before, that is not tried again: the transaction may have one snapshot each time. */
+export function noteRaised(lease: LeaseRef): void {
+  if (!raised.has(lease)) raised.set(lease, true);
+}
+
+/** Whether one row was changed. */
+export function noteKept(lease: LeaseRef, rowCount: number | null | undefined): boolean {
+  if (rowCount !== 1) raised.set(lease, false);
+  return rowCount === 1;
+}
+
+async function keep(tx: object, lease: LeaseRef, home: FenceHome): Promise<boolean> {
+  const statement = { ...fenceStatements(home).keep, values: keepValues(lease) };
+  const { rowCount } = await askPrepared(tx as PreparingClient, statement, home);
+  return noteKept(lease, rowCount);
+}
+
+async function raise(tx: PostgresTransaction, lease: LeaseRef, home: FenceHome): Promise<Row | undefined> {
+  const statement = { ...fenceStatements(home).raise, values: raiseValues(lease, home) };
   const client = tx as unknown as PreparingClient;
-  if (name === undefined || !isDirect(tx)) {
-    const { rows } = await tx.query(text, values);
-    learnDirectness(client, rows[0]);
-    return rows[0];
-  }
+  if (statement.name !== undefined && isDirect(tx)) return (await askPrepared(client, statement, home)).rows[0];
+  const { rows } = await tx.query(statement.text, statement.values);
+  learnDirectness(client, rows[0]);
+  return rows[0];
+}
+
+async function askPrepared(client: PreparingClient, statement: PostgresStatement, home: FenceHome) {
   try {
-    return (await client.query({ text, name, values })).rows[0];
+    return await client.query(statement);
   } catch (error) {
     // Somebody throws away what was prepared, by DISCARD ALL for one, and may do so again.
-    if (isUnprepared(error)) statements.set(home, { text });
+    if (isUnprepared(error)) unprepare(home);
     throw error;
   }
 }
@@ -93,7 +112,7 @@ export function isDirect(client: object): boolean {
 }
 
 /** @param row - the fence's answer. */
-export function learnDirectness(client: PreparingClient, row: Row | undefined): void {
+export function learnDirectness(client: Pick<PreparingClient, 'processID'>, row: Row | undefined): void {
   if (!directness.has(client)) directness.set(client, Number(row?.['pid']) === client.processID);
 }
 
@@ -107,30 +126,6 @@ export function checkPlace(row: Row | undefined, { schema, home }: FenceHome): v
   const place = String(row?.['place']);
   if (place === '') return;
   throw markerOf(place) === markerOf(home) ? otherHome(schema) : elsewhere();
-}
-
-/**
- * What the function `fence` does but for looking whether this is a transaction, which is known here. Done only where the
- * leases are those that the store was opened on; their place is the answer where they are not.
- */
-export function fenceStatement(home: FenceHome): PostgresStatement {
-  let known = statements.get(home);
-  if (known === undefined) {
-    const { schema, prepare } = home;
-    const { text, name } = statement(
-      `SELECT CASE WHEN starts_with(m.place, $1) THEN ${schema}.raise_fence($2, $3, $4, $5)::text ELSE m.place END AS place,
-        pg_backend_pid() AS pid
-      FROM (SELECT marker || '/' || tableoid || '/' || ${schema}.timeline() AS place FROM ${schema}.meta) m`,
-    );
-    known = prepare && name !== undefined ? { text, name } : { text };
-    statements.set(home, known);
-  }
-  return known;
-}
-
-/** What that statement takes. */
-export function fenceValues(lease: LeaseRef, { home }: FenceHome): (string | number)[] {
-  return [home, lease.runId, lease.workerId, lease.fencingToken, lease.acquisitionId];
 }
 
 export function toTransactionError(error: unknown, lease: LeaseRef): unknown {

@@ -1,8 +1,10 @@
 import { checkDuration, checkOneOf } from '../../options.ts';
+import type { Durability } from '../store.ts';
 import { Caller } from './caller.ts';
 import { openPool, type OpenedPool, type PostgresConnection } from './client.ts';
+import type { FenceHome } from './fence-statements.ts';
 import { quoteSchema } from './migrate.ts';
-import { readOpening, type FailoverPolicy, type Opening } from './opening.ts';
+import { readOpening, type FailoverPolicy } from './opening.ts';
 
 /** Where the leases are, and how to ask for them. */
 export interface PostgresStoreOptions extends PostgresConnection {
@@ -29,11 +31,9 @@ export interface PostgresStoreOptions extends PostgresConnection {
 export interface OpenPostgres {
   readonly opened: OpenedPool;
   readonly caller: Caller;
-  readonly opening: Opening;
-  /** Quoted. */
-  readonly schema: string;
+  readonly home: FenceHome;
+  readonly durability: Durability;
   readonly requestTimeoutSeconds: number;
-  readonly prepare: boolean;
   readonly listen: boolean;
 }
 
@@ -45,10 +45,11 @@ export async function openPostgres(options: PostgresStoreOptions): Promise<OpenP
   const opened = await openPool(options, requestTimeoutSeconds);
   const caller = new Caller({ pool: opened.pool, schema: quoted, requestTimeoutSeconds, prepare });
   try {
-    const opening = await readOpening(caller, quoted, failover, signal);
+    const { home, durability } = await readOpening(caller, quoted, failover, signal);
     // A listener keeps a connection to itself: the only one would be no more there for the calls.
     const hears = listen && opened.pool.options?.max !== 1;
-    return { opened, caller, opening, schema: quoted, requestTimeoutSeconds, prepare, listen: hears };
+    const where = { schema: quoted, home, prepare };
+    return { opened, caller, home: where, durability, requestTimeoutSeconds, listen: hears };
   } catch (error) {
     caller.close();
     await opened.end();

@@ -55,7 +55,8 @@ export function statementsOf(parts: StatementParts): Statements {
   };
 }
 
-const isHome = ({ schema, home }: StatementParts): string =>
+/** Whether the leases of `meta m` are those that the store was opened on. */
+export const isHome = ({ schema, home }: Pick<StatementParts, 'schema' | 'home'>): string =>
   `starts_with(m.marker || '/' || m.tableoid || '/' || ${schema}.timeline(), ${quote(home)})`;
 
 /** Reading `settings` bounds the wait for locks, and makes the commit durable before it is answered, whatever the role's default. */

@@ -1,26 +1,14 @@
-/**
- * A transaction of the user's own under a lease, from BEGIN to COMMIT. BEGIN and the fence are one text and one round trip;
- * as statements of their own they are two.
- */
+/** A transaction of the user's own under a lease, from BEGIN to COMMIT. */
 import { OutcomeUnknownError, StoreUnavailableError } from '../../errors.ts';
 import type { LeaseRef } from '../../lease.ts';
 import { checkFunction, checkObject, checkOneOf } from '../../options.ts';
 import { checkLeaseRef } from '../requests.ts';
-import type { Row } from './caller.ts';
-import { checkOut, checkPool, giveBack, type PostgresClient, type PostgresPool } from './client.ts';
+import { begin, type TransactionClient } from './begin.ts';
+import { checkOut, checkPool, giveBack, type PostgresPool } from './client.ts';
 import { toFenceError } from './documents.ts';
-import { isRefusal, isUnprepared } from './errors.ts';
-import {
-  checkPlace,
-  distrust,
-  fenceStatement,
-  fenceValues,
-  isDirect,
-  learnDirectness,
-  statusOf,
-  toTransactionError,
-  type FenceHome,
-} from './fence.ts';
+import { isRefusal } from './errors.ts';
+import { statusOf } from './fence.ts';
+import type { FenceHome } from './fence-statements.ts';
 
 /** A `pg.Pool`, and the client that it gives. */
 export interface TransactionPool<Client> {
@@ -38,20 +26,11 @@ export interface TransactionOptions {
   readonly isolation?: 'read committed' | 'repeatable read' | 'serializable' | undefined;
 }
 
-/** The members of `pg`'s client that are called. */
-interface TransactionClient extends PostgresClient {
-  readonly processID?: number | null | undefined;
-  escapeLiteral(value: string): string;
-}
-
 interface TransactionCall<Client, Result> extends TransactionOptions {
   readonly pool: TransactionPool<Client>;
   readonly lease: LeaseRef;
   readonly work: TransactionWork<Client, Result>;
 }
-
-/** Connections on which the fence is prepared for EXECUTE, under these names. The client itself knows of others. */
-const prepared = new WeakMap<object, Set<string>>();
 
 export function checkTransactionCall(pool: unknown, lease: unknown, work: unknown, options: TransactionOptions): void {
   checkPool(pool);
@@ -65,12 +44,15 @@ export function checkTransactionCall(pool: unknown, lease: unknown, work: unknow
 
 /** What `work` gave, once that is committed. */
 export async function runTransaction<Client, Result>(
-  { pool, lease, work, isolation }: TransactionCall<Client, Result>,
+  call: TransactionCall<Client, Result>,
   home: FenceHome,
 ): Promise<Result> {
+  const { pool, lease: given, work, isolation } = call;
+  const lease = { ...given };
+  const how = isolation === undefined ? 'BEGIN' : `BEGIN ISOLATION LEVEL ${isolation}`;
   const client = await takeClient(pool as unknown as PostgresPool);
   try {
-    await begin(client, isolation === undefined ? 'BEGIN' : `BEGIN ISOLATION LEVEL ${isolation}`, lease, home);
+    await begin({ client, how, lease, given, home });
     const result = await unreleased(client, () => work(client as unknown as Client));
     await commit(client);
     giveBack(client, { broken: false });
@@ -108,40 +90,6 @@ async function takeClient(pool: PostgresPool): Promise<TransactionClient> {
     throw new StoreUnavailableError('The pool gave a connection that somebody left inside a transaction');
   }
   return client;
-}
-
-async function begin(client: TransactionClient, how: string, lease: LeaseRef, home: FenceHome): Promise<void> {
-  let row;
-  try {
-    row = await ask(client, how, lease, home);
-  } catch (error) {
-    if (!isUnprepared(error)) throw toTransactionError(error, lease);
-    // Somebody throws away what was prepared, by DISCARD ALL for one, and may do so again.
-    distrust(client);
-    return begin(client, `ROLLBACK; ${how}`, lease, home);
-  }
-  learnDirectness(client, row);
-  checkPlace(row, home);
-}
-
-/** Both at once. The fence's answer is the last one. */
-async function ask(client: TransactionClient, how: string, lease: LeaseRef, home: FenceHome): Promise<Row | undefined> {
-  const answers: unknown = await client.query({ text: `${how}; ${fenceText(client, lease, home)}` });
-  return (answers as readonly { readonly rows: readonly Row[] }[]).at(-1)?.rows[0];
-}
-
-/** The fence with its values in the text, since several statements of one text take no others. */
-function fenceText(client: TransactionClient, lease: LeaseRef, home: FenceHome): string {
-  const { text, name } = fenceStatement(home);
-  const values = fenceValues(lease, home).map((value) =>
-    typeof value === 'number' ? String(value) : client.escapeLiteral(value),
-  );
-  if (name === undefined || !isDirect(client)) return text.replace(/\$(\d)/g, (_, place) => values[Number(place) - 1]!);
-  const names = prepared.get(client) ?? new Set();
-  const execute = `EXECUTE ${name}_text(${values.join(', ')})`;
-  if (names.has(name)) return execute;
-  prepared.set(client, names.add(name));
-  return `PREPARE ${name}_text AS ${text}; ${execute}`;
 }
 
 /** @throws OutcomeUnknownError when no answer came; an error of the server has rolled everything back. */
