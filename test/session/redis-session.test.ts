@@ -54,6 +54,27 @@ describe.skipIf(found === null)('sessions and fenced commands on Redis', () => {
     expect(await client.hget(key, 'status')).toBe('done');
   });
 
+  it('a command alone gives what it gives beside others: a number, a text, nothing, a status, a list, an error', async () => {
+    const lease = await acquire('worker-a');
+    const key = `job:${lease.runId}`;
+    await client.set(`${key}:number`, '7');
+    await client.rpush(`${key}:list`, 'gone', '2');
+    const commands: [string, string, ...string[]][] = [
+      ['INCR', `${key}:number`],
+      ['SET', `${key}:text`, 'gone'],
+      ['GET', `${key}:text`],
+      ['GET', `${key}:missing`],
+      ['LRANGE', `${key}:list`, '0', '-1'],
+      ['LRANGE', `${key}:missing`, '0', '-1'],
+      ['LPUSH', `${key}:text`, 'not a list'],
+    ];
+    const expected = [8, 'OK', 'gone', null, ['gone', '2'], [], expect.any(Error)];
+    expect(await store.fenced(lease).exec(commands)).toEqual(expected);
+    await client.set(`${key}:number`, '7');
+    for (const [index, command] of commands.entries())
+      expect(await store.fenced(lease).exec([command])).toEqual([expected[index]]);
+  });
+
   it('B17 B18 fenced commands of an older, released or foreign lease do not run', async () => {
     const late = await acquire('worker-a', undefined, 0.2);
     const key = `job:${late.runId}`;

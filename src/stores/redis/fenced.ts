@@ -60,12 +60,13 @@ export class FencedCommands {
     const call = { bucket: bucketOf(runId), keys, args: [workerId, String(fencingToken), acquisitionId, ...args] };
     let reply;
     try {
-      reply = await this.#calls.send(EXEC_FENCED, call, true, options);
+      reply = await this.#calls.send<unknown>(EXEC_FENCED, call, true, options);
     } catch (error) {
       throw this.#inAnotherSlot(error, touched) ?? error;
     }
-    if (String(reply[0]) === 'refused') throw new LeaseLostError(this.#lease, lossOf(this.#lease, answerOf(reply[2])));
-    const [, results, failed = []] = reply as [status: unknown, results: unknown[], failed?: readonly unknown[]];
+    if (!Array.isArray(reply)) return [reply];
+    const [status, results, failed = []] = reply as [status: unknown, results: unknown[], failed?: readonly unknown[]];
+    if (String(status) === 'refused') throw new LeaseLostError(this.#lease, lossOf(this.#lease, answerOf(reply[2])));
     for (const place of failed) results[Number(place) - 1] = new Error(String(results[Number(place) - 1]));
     return results;
   }

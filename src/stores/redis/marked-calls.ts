@@ -38,10 +38,15 @@ export class MarkedCalls {
   }
 
   /** A call on a bucket, with the reply as it came. */
-  async send(script: Script, call: MarkedCall, writes: boolean, options?: CallOptions): Promise<readonly unknown[]> {
-    const reply = (await this.#run(script, call, writes, options)) as readonly unknown[];
-    this.#checkMarker(reply[0]);
-    return reply;
+  async send<Reply = readonly unknown[]>(
+    script: Script,
+    call: MarkedCall,
+    writes: boolean,
+    options?: CallOptions,
+  ): Promise<Reply> {
+    const reply = await this.#run(script, call, writes, options);
+    if (Array.isArray(reply)) this.#checkMarker(reply[0]);
+    return reply as Reply;
   }
 
   /** Calls of one script on many buckets, for a single server: the answer of each. */
