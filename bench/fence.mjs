@@ -9,6 +9,7 @@
 import { performance } from 'node:perf_hooks';
 import { forEachStore, readCommand } from './command.mjs';
 import { inTurn, tell } from './compare.mjs';
+import { acquireAnew } from './fence/leases.mjs';
 import { openPostgres } from './fence/postgres.mjs';
 import { openRedis } from './fence/redis.mjs';
 import { openSqlite } from './fence/sqlite.mjs';
@@ -28,24 +29,31 @@ const { names, values } = readCommand({
 });
 
 await forEachStore(names, async (name, onEnd) => {
-  const { title, leases, writes } = await OPENERS[name]({ fsync: !values['no-fsync'], onEnd });
-  for (const { what, fenced, plain, aim } of writes) {
+  const { title, store, leases, writes } = await OPENERS[name]({ fsync: !values['no-fsync'], onEnd });
+  for (const { what, fenced, plain, aim, isFirst = false } of writes) {
     const candidates = [
       { name: 'with the fence', write: fenced },
       { name: 'without', write: plain, aim },
     ];
-    const few = inFews(leases);
-    const rates = await inTurn(candidates, Number(values.rounds), ({ write }) => writesPerSecond(write, few()));
+    const next = inFews(leases.length);
+    const rates = await inTurn(candidates, Number(values.rounds), async ({ write }) => {
+      const few = next();
+      if (isFirst) for (const place of few) leases[place] = await acquireAnew(store, leases[place]);
+      return writesPerSecond(
+        write,
+        few.map((place) => leases[place]),
+      );
+    });
     tell(`${title}: ${what}`, candidates, rates);
   }
 });
 
-/** The next few leases, and so on around. The fewer, the more alike the disk is to a write with the fence and without. */
-function inFews(leases) {
+/** The places of the next few leases, and so on around. The fewer, the more alike the disk is to both writes. */
+function inFews(count) {
   let from = 0;
   return () => {
-    const few = leases.slice(from, from + FEW);
-    from = (from + FEW) % leases.length;
+    const few = Array.from({ length: FEW }, (_, index) => from + index);
+    from = (from + FEW) % count;
     return few;
   };
 }

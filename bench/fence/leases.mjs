@@ -5,11 +5,19 @@ export const RUNS = 50;
 
 export async function acquireAll(store) {
   const leases = [];
-  for (let index = 0; index < RUNS; index += 1) {
-    const request = { runId: `bench ${index} ${randomUUID()}`, workerId: 'bench', ttlSeconds: 3600 };
-    leases.push((await store.acquire({ ...request, acquisitionId: randomUUID() })).lease);
-  }
+  for (let index = 0; index < RUNS; index += 1) leases.push(await acquire(store, `bench ${index} ${randomUUID()}`));
   return leases;
+}
+
+/** Gives the lease back and acquires its run again. */
+export async function acquireAnew(store, lease) {
+  await store.release(lease);
+  return acquire(store, lease.runId);
+}
+
+async function acquire(store, runId) {
+  const request = { runId, workerId: 'bench', ttlSeconds: 3600, acquisitionId: randomUUID() };
+  return (await store.acquire(request)).lease;
 }
 
 /** A session's reading and commit; without a fence it validates all the same. */

@@ -29,6 +29,7 @@ export async function openPostgres({ fsync, onEnd }) {
   const { rows } = await client.query('SHOW server_version');
   return {
     title: `PostgreSQL ${rows[0].server_version.split(' ')[0]}, fsync ${onOff}`,
+    store,
     leases,
     writes: [...writesBy(store, client, own), sessionWrites(store, AIM)],
   };
@@ -66,6 +67,7 @@ function writesBy(store, client, pool) {
   const bulk = (table) => () => client.query(`UPDATE ${table} SET n = n + 1, token = 1`);
   return [
     { what: 'a transaction, store.transaction', fenced: whole, plain: wholePlain, aim: AIM },
+    { what: 'the same, the first one under each lease', fenced: whole, plain: wholePlain, isFirst: true },
     {
       what: 'a transaction, store.fence (a round trip more)',
       fenced: transaction(true),

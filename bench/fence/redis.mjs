@@ -18,7 +18,7 @@ export async function openRedis({ onEnd }) {
   await client.function('LOAD', redisFunctionLibrary);
   const [, version] = /redis_version:(\S+)/.exec(String(await server.command('INFO', 'server')));
   const leases = await acquireAll(store);
-  return { title: `Redis ${version}`, leases, writes: [...writesBy(store, client), sessionWrites(store, AIM)] };
+  return { title: `Redis ${version}`, store, leases, writes: [...writesBy(store, client), sessionWrites(store, AIM)] };
 }
 
 function writesBy(store, client) {

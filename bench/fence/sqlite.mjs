@@ -25,6 +25,7 @@ export async function openSqlite({ fsync, onEnd }) {
   const version = tx.prepare('SELECT sqlite_version() AS version').get().version;
   return {
     title: `SQLite ${version} by libsql, synchronous = ${synchronous}`,
+    store,
     leases,
     writes: [...writesBy(store, tx), sessionWrites(store, AIM)],
   };

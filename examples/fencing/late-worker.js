@@ -4,14 +4,15 @@
  *
  *   node examples/fencing/late-worker.js
  */
-import { rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'libsql';
 import { SqliteStore } from 'lessor';
 
-const file = join(tmpdir(), `lessor-late-worker-${process.pid}.db`);
+const folder = mkdtempSync(join(tmpdir(), 'lessor-late-worker-'));
+const file = join(folder, 'leases.db');
 const store = await SqliteStore.open({ database: new Database(file), ownsDatabase: true });
 const app = new Database(file);
 app.exec(
@@ -49,4 +50,4 @@ console.log(`job-42 is "${app.prepare('SELECT status FROM job').get().status}"`)
 
 app.close();
 await store.close();
-rmSync(file);
+rmSync(folder, { recursive: true });

@@ -2,10 +2,11 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Libsql from 'libsql';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openStore, SqliteStore } from '../../src/index.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'lessor-checkpoints-'));
+let folder: string;
+beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), 'lessor-checkpoints-'))));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const ask = (runId: string) => ({ runId, workerId: 'a', acquisitionId: 'x', ttlSeconds: 60 });
