@@ -219,6 +219,19 @@ describe.skipIf(found === null).each(Object.entries(WAYS))('the fence, kept by %
     await expect(fenced(store, pool, late, raises, 'repeatable read')).rejects.toEqual(lost('superseded'));
   });
 
+  it('may be asked for twice in one transaction, and after a savepoint that was rolled back', async () => {
+    const lease = await raised();
+    await fenced(store, pool, lease, async (client) => {
+      await store.fence(client, lease);
+      await client.query('SAVEPOINT before');
+      await store.fence(client, lease);
+      await client.query('ROLLBACK TO before');
+      await store.fence(client, lease);
+      expect(await raises(client)).toBe(0);
+    });
+    expect(await fenced(store, pool, lease, raises)).toBe(0);
+  });
+
   it('a transaction that was rolled back has raised nothing, and the next one raises it', async () => {
     const lease = await acquire(store, freshRun(), 'worker-a');
     const failing = fenced(store, pool, lease, () => Promise.reject(new Error('mine')));
