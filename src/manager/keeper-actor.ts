@@ -10,7 +10,7 @@ export function provideKeeper(actors: KeeperActors, delays: KeeperDelays) {
     actors: {
       ask: fromPromise<AskAnswer, KeeperContext>(({ input, signal }) => actors.ask(input, stopOf(signal))),
       wakeUp: fromPromise<void, KeeperContext>(({ input, signal }) => actors.wakeUp(input, stopOf(signal))),
-      renew: fromPromise<RenewAnswer, KeeperContext>(({ input }) => actors.renew(input)),
+      renew: fromPromise<RenewAnswer, KeeperContext>(({ input, signal }) => actors.renew(input, stopOf(signal))),
       release: fromPromise<ReleaseAnswer, KeeperContext>(({ input }) => actors.release(input)),
       withdraw: fromPromise<void, KeeperContext>(({ input }) => actors.withdraw(input)),
     },

@@ -17,7 +17,7 @@ import { deadlineAfter, momentOf, secondsLeft } from './worker-deadline.ts';
 export interface KeeperActors {
   ask(context: KeeperContext, onStop: OnStop): Promise<AskAnswer>;
   wakeUp(context: KeeperContext, onStop: OnStop): Promise<void>;
-  renew(context: KeeperContext): Promise<RenewAnswer>;
+  renew(context: KeeperContext, onStop: OnStop): Promise<RenewAnswer>;
   release(context: KeeperContext): Promise<ReleaseAnswer>;
   withdraw(context: KeeperContext): Promise<void>;
 }
@@ -37,7 +37,7 @@ export function keeperActors({ store, clock, renewals, wakeUps }: KeeperParts): 
   return {
     ask: (context, onStop) => ask({ store, clock, lateGrants }, context, onStop),
     wakeUp: ({ runId }, onStop) => wakeUps.next(runId, onStop),
-    renew: (context) => renewals.renew(context),
+    renew: (context, onStop) => renewals.renew(context, onStop),
     release: ({ lease, times }) => giveBack(store, clock, referenceOf(lease!), times),
     withdraw: async ({ runId, workerId, acquisitionId, times }) => {
       lateGrants.refuse(acquisitionId);

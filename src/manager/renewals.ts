@@ -3,6 +3,7 @@ import type { KeeperContext, KeeperTimes, Moment, RenewAnswer } from '../../mach
 import type { Clock } from '../clock.ts';
 import type { LeaseRef, StoredLease } from '../lease.ts';
 import type { LeaseStore, RenewResult } from '../stores/store.ts';
+import type { OnStop } from './request.ts';
 import { asLeaseError, judge, request } from './request.ts';
 import { deadlineAfter, laterOf, momentOf, secondsLeft } from './worker-deadline.ts';
 
@@ -21,6 +22,9 @@ interface Waiting {
   /** With so many at most it may share its request. */
   readonly company: number;
   readonly answer: (answer: RenewAnswer) => void;
+  /** Nobody waits for the answer any more. */
+  isStopped: boolean;
+  onStopped: () => void;
 }
 
 export interface RenewalsOptions {
@@ -49,10 +53,16 @@ export class Renewals {
   }
 
   /** Renews with the others of this turn. Looks at the deadline first: past it, nothing is sent. Never rejects. */
-  renew({ lease, deadline, times, company }: KeeperContext): Promise<RenewAnswer> {
+  renew({ lease, deadline, times, company }: KeeperContext, onStop: OnStop): Promise<RenewAnswer> {
     if (lease === null || deadline === null) return Promise.resolve({ status: 'late' });
     return new Promise((answer) => {
-      this.#waiting.push({ lease, times, deadline, company: company ?? MAX_BATCH, answer });
+      const shared = { company: company ?? MAX_BATCH, isStopped: false, onStopped: () => undefined };
+      const one: Waiting = { lease, times, deadline, answer, ...shared };
+      onStop(() => {
+        one.isStopped = true;
+        one.onStopped();
+      });
+      this.#waiting.push(one);
       if (this.#waiting.length === 1) this.#clock.after(0, () => this.#sendAll());
     });
   }
@@ -62,7 +72,7 @@ export class Renewals {
     this.#waiting = [];
     const groups = new Map<string, Waiting[]>();
     for (const one of waiting) {
-      if (secondsLeft(one.deadline, this.#clock) <= 0) {
+      if (one.isStopped || secondsLeft(one.deadline, this.#clock) <= 0) {
         one.answer({ status: 'late' });
         continue;
       }
@@ -87,6 +97,7 @@ export class Renewals {
       const results = await request((signal) => this.#store.renew(leases, times.ttlSeconds, { signal }), {
         clock: this.#clock,
         timeoutSeconds,
+        onStop: (stop) => whenAllStopped(batch, stop),
         onGivenUp: (sending) => this.#watchLate(batch, sending),
       });
       batch.forEach((one, index) => one.answer(this.#judge(one, results[index], sentAt)));
@@ -120,6 +131,16 @@ export class Renewals {
       () => undefined,
     );
   }
+}
+
+/** A request is given up early when each of its leases has ended: after a suspension, which a request's time does not count. */
+function whenAllStopped(batch: readonly Waiting[], stop: () => void): void {
+  let left = batch.filter(({ isStopped }) => !isStopped).length;
+  const onStopped = (): void => {
+    left -= 1;
+    if (left === 0) stop();
+  };
+  for (const one of batch) one.onStopped = onStopped;
 }
 
 /** What names the lease at the store, and no more. */
