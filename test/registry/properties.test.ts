@@ -302,6 +302,18 @@ describe('LeaseRegistry', () => {
     ]);
   });
 
+  it('A17 expire tells of each lease that lapsed once, and of none that a heartbeat has told of', () => {
+    const registry = newRegistry();
+    const told: number[] = [];
+    registry.on('lease.expired', ({ lease }) => told.push(lease.fencingToken));
+    const first = acquire(registry, 'run-1', 'worker-a', 0);
+    const second = acquire(registry, 'run-2', 'worker-a', 0);
+    heartbeat(registry, first, 11);
+    registry.expire(12);
+    registry.expire(13);
+    expect(told).toEqual([first.fencingToken, second.fencingToken]);
+  });
+
   it('A17 a listener may call the registry, and one that throws is reported and stops nothing', () => {
     const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
     const registry = newRegistry();

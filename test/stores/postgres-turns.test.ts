@@ -70,6 +70,11 @@ describe.skipIf(found === null)('PostgreSQL, calls of one turn', { timeout: 30_0
     }
   });
 
+  it('B2 the tokens of forty runs are above what their fence rows have shown', async () => {
+    await pool.query("INSERT INTO lessor.fence SELECT unnest($1::text[]), 41, 'planted'", [runIds]);
+    expect((await acquireAll()).map(({ fencingToken }) => fencingToken)).toEqual(runIds.map(() => 42));
+  });
+
   it('B3 B4 each gets the answer that it would get alone: granted, held by another, extended, refused to its own worker', async () => {
     const [own, others, repeated] = [freshRun(), freshRun(), freshRun()];
     const lease = await granted(store, ask(own));
@@ -109,6 +114,18 @@ describe.skipIf(found === null)('PostgreSQL, calls of one turn', { timeout: 30_0
     const released = await Promise.all(asked.map((lease) => store.release(lease)));
     expect(released.slice(0, 4)).toEqual([false, false, false, false]);
     expect(released.filter(Boolean)).toHaveLength(40);
+  });
+
+  it('B6 of forty releases with another worker, token or lease’s acquisition none frees a run', async () => {
+    const leases = await acquireAll();
+    const wrong = leases.map((lease, index) => {
+      if (index % 3 === 0) return { ...lease, fencingToken: 7 };
+      return index % 3 === 1
+        ? { ...lease, workerId: 'worker-b' }
+        : { ...lease, acquisitionId: leases[0]!.acquisitionId };
+    });
+    expect(await Promise.all(wrong.map((lease) => store.release(lease)))).toEqual(runIds.map(() => false));
+    expect(await Promise.all(leases.map((lease) => store.release(lease)))).toEqual(runIds.map(() => true));
   });
 
   it.each(['acquire', 'release'] as const)(
