@@ -87,8 +87,8 @@ export const databaseMutants = [
       name: 'PostgreSQL: leases that were made anew are taken for the old ones',
       property: 'B10',
       file: 'src/stores/postgres/statements.ts',
-      from: '${schema}.timeline(), ${quote(home)})`;',
-      to: '${schema}.timeline(), ${quote(home)}) IS NOT NULL`;',
+      from: '${placeOf(schema)}, ${quote(home)})`;',
+      to: '${placeOf(schema)}, ${quote(home)}) IS NOT NULL`;',
     },
   ]),
   ...of('', 'test/session/postgres-session.test.ts', [

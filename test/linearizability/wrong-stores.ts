@@ -31,12 +31,7 @@ export const FENCE_ERRORS: Readonly<Record<string, (store: FencedStore) => Parti
 export function wrongFence(error: string): Asked {
   const store = new MemoryStore();
   const right: Asked = {
-    acquire: (request) => store.acquire(request),
-    renew: (leases, ttlSeconds) => store.renew(leases, ttlSeconds),
-    release: (lease) => store.release(lease),
-    revoke: (runId, why) => store.revoke(runId, why),
-    read: (runId) => store.read(runId),
-    currentFence: (runId) => store.currentFence(runId),
+    ...callsOf(store),
     openDocuments: (request) => store.openDocuments(request),
     commitDocuments: (request) => store.commitDocuments(request),
   };
@@ -47,6 +42,10 @@ export function wrongFence(error: string): Asked {
 export function wrongLeases(fault: Fault): Asked {
   const store = new WrongStore(fault, () => (performance.timeOrigin + performance.now()) / 1000);
   const none = (): Promise<never> => Promise.reject(new TypeError('This store keeps no documents'));
+  return { ...callsOf(store), openDocuments: none, commitDocuments: none };
+}
+
+function callsOf(store: MemoryStore | WrongStore): Omit<Asked, 'openDocuments' | 'commitDocuments'> {
   return {
     acquire: (request) => store.acquire(request),
     renew: (leases, ttlSeconds) => store.renew(leases, ttlSeconds),
@@ -54,7 +53,5 @@ export function wrongLeases(fault: Fault): Asked {
     revoke: (runId, why) => store.revoke(runId, why),
     read: (runId) => store.read(runId),
     currentFence: (runId) => store.currentFence(runId),
-    openDocuments: none,
-    commitDocuments: none,
   };
 }

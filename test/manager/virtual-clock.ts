@@ -37,9 +37,9 @@ export class VirtualClock implements Clock {
   async advance(seconds: number): Promise<void> {
     const until = this.#monotonic + seconds;
     await settle();
-    for (let timer = this.#next(); timer !== undefined && timer.at <= until; timer = this.#next()) {
+    for (let timer = this.next(); timer !== undefined && timer.at <= until; timer = this.next()) {
       this.#move(timer.at - this.#monotonic);
-      this.#fire(timer);
+      this.fire(timer);
       await settle();
     }
     this.#move(until - this.#monotonic);
@@ -56,7 +56,7 @@ export class VirtualClock implements Clock {
     const overdue = [...this.#timers].filter(({ at }) => at <= this.#monotonic).toSorted((a, b) => a.at - b.at);
     for (const timer of overdue) {
       if (!this.#timers.has(timer)) continue;
-      this.#fire(timer);
+      this.fire(timer);
       await microtasks();
     }
     await settle();
@@ -78,11 +78,14 @@ export class VirtualClock implements Clock {
     this.#boot += seconds;
   }
 
-  #next(): Timer | undefined {
-    return [...this.#timers].toSorted((a, b) => a.at - b.at)[0];
+  /** The one that fires next. */
+  protected next(): Timer | undefined {
+    let first: Timer | undefined;
+    for (const timer of this.#timers) if (first === undefined || timer.at < first.at) first = timer;
+    return first;
   }
 
-  #fire(timer: Timer): void {
+  protected fire(timer: Timer): void {
     this.#timers.delete(timer);
     timer.callback();
   }

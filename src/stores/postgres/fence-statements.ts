@@ -2,7 +2,7 @@
 import type { LeaseRef } from '../../lease.ts';
 import { statement } from './caller.ts';
 import type { PostgresStatement } from './client.ts';
-import { isHome } from './statements.ts';
+import { isHome, placeOf } from './statements.ts';
 
 /** Where the leases are: the quoted schema, and the home that the store was opened on. */
 export interface FenceHome {
@@ -61,7 +61,7 @@ function prepared(text: string, { prepare }: FenceHome): PostgresStatement {
 const raise = ({ schema }: FenceHome): string =>
   `SELECT CASE WHEN starts_with(m.place, $1) THEN ${schema}.raise_fence($2, $3, $4, $5)::text ELSE m.place END AS place,
         pg_backend_pid() AS pid
-      FROM (SELECT marker || '/' || tableoid || '/' || ${schema}.timeline() AS place FROM ${schema}.meta) m`;
+      FROM (SELECT ${placeOf(schema)} AS place FROM ${schema}.meta m) m`;
 
 const keep = (home: FenceHome): string => `UPDATE ${home.schema}.fence f SET acquisition_id = f.acquisition_id
     FROM (SELECT ctid FROM ${home.schema}.fence WHERE run_id = $1 AND fencing_token = $3 AND acquisition_id = $4

@@ -55,9 +55,12 @@ export function statementsOf(parts: StatementParts): Statements {
   };
 }
 
+/** Where the leases of `meta m` are. A home is the beginning of it. */
+export const placeOf = (schema: string): string => `m.marker || '/' || m.tableoid || '/' || ${schema}.timeline()`;
+
 /** Whether the leases of `meta m` are those that the store was opened on. */
 export const isHome = ({ schema, home }: Pick<StatementParts, 'schema' | 'home'>): string =>
-  `starts_with(m.marker || '/' || m.tableoid || '/' || ${schema}.timeline(), ${quote(home)})`;
+  `starts_with(${placeOf(schema)}, ${quote(home)})`;
 
 /** Reading `settings` bounds the wait for locks, and makes the commit durable before it is answered, whatever the role's default. */
 const forWriting = (parts: StatementParts): string =>
