@@ -3,8 +3,16 @@ import type { LeaseRef } from '../../lease.ts';
 import type { Row } from './caller.ts';
 import type { PostgresClient, PostgresStatement } from './client.ts';
 import { isUnprepared } from './errors.ts';
-import { checkPlace, distrust, isDirect, learnDirectness, mayKeep } from './fence.ts';
-import { noteKept, noteRaised, toTransactionError } from './fence.ts';
+import {
+  checkPlace,
+  distrust,
+  isDirect,
+  learnDirectness,
+  mayKeep,
+  noteKept,
+  noteRaised,
+  toTransactionError,
+} from './fence.ts';
 import { fenceStatements, keepValues, raiseValues, type FenceHome } from './fence-statements.ts';
 
 /** The members of `pg`'s client that are called. */

@@ -74,7 +74,7 @@ return {'committed'}
  * Runs commands of the user's under the check. Keys: marker, lease, then what the commands touch. Arguments: marker, worker,
  * token, acquisition, then each command as its length and its words. Like MULTI, a command that fails stops
  * none after it. Answers with the results, and with the places of those that are errors, if there are any; a single result
- * that is no list comes as it is, which saves a twentieth of the time.
+ * that is no list comes as it is, which is quicker.
  */
 export const EXEC_FENCED: Script = script(`${MARKER}
 local newest = redis.call('HMGET', KEYS[2], 'worker', 'token', 'acquisition', 'ended', 'shown', 'shownBy')

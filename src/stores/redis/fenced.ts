@@ -37,7 +37,8 @@ export class FencedCommands {
    * Runs the commands in one atomic step, if the lease is still its run's newest, and gives their results in order. As with
    * MULTI, a command that fails (its result is an Error) takes nothing of the others back.
    *
-   * The results come through Lua, in which integers above 2^53 are rounded. On a cluster every key must lie in the run's slot: put the store's `hashTag(runId)` into its name.
+   * The results come through Lua, in which integers above 2^53 are rounded. On a cluster every key must lie in the run's
+   * slot: put the store's `hashTag(runId)` into its name.
    *
    * @throws RangeError for a command of more than 7,000 words, or some 50,000 in all: share them out. Nothing was sent.
    * @throws LeaseLostError when the lease is older, released or revoked. No command ran. Expiry alone refuses nothing.
